@@ -10,6 +10,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/index.h"
 #include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/reduce.h"
@@ -22,10 +23,14 @@ namespace {
 
 constexpr const char *kLargest = ".input_largest", *kTotal = ".input_total",
                      *kSquares = ".input_squares", *kClipping = ".clipping_errors",
-                     *kError = ".output_error", *kEnergy = ".output_energy";
+                     *kMagnitudes = ".magnitudes", *kError = ".output_error",
+                     *kEnergy = ".output_energy";
 constexpr int kLevels = 127;
 constexpr int kFractions = 12;
 constexpr double kStep = 0.85;
+// Bin b of magnitudes ends at largest * 2^(-b / kBinsPerOctave). The last one contains all smaller
+// magnitudes.
+constexpr std::int64_t kBinsPerOctave = 32, kMagnitudeBins = 32 * kBinsPerOctave;
 
 /// A statistic of one product, and how the values of several products are combined.
 struct Statistic {
@@ -135,6 +140,17 @@ double largest_of(const Tensor& tensor) {
   return largest;
 }
 
+/// Returns the matrices with inputs that were not all zero.
+std::vector<WeightMatrix> with_inputs(const std::vector<Program>& programs,
+                                      const std::map<std::string, InputStatistics>& inputs) {
+  std::vector<WeightMatrix> chosen = multiplied(programs);
+  std::erase_if(chosen, [&](const WeightMatrix& matrix) {
+    const auto found = inputs.find(matrix.name);
+    return found == inputs.end() || !(largest_of(found->second.largest) > 0);
+  });
+  return chosen;
+}
+
 std::string rounded_name(const std::string& matrix) { return matrix + ".rounded"; }
 
 }  // namespace
@@ -163,12 +179,7 @@ std::map<std::string, InputStatistics> input_statistics(const ObservedModel& obs
 
 ObservedModel observe_scales(const std::vector<Program>& programs, const VariableStore& store,
                              const std::map<std::string, InputStatistics>& inputs) {
-  std::vector<WeightMatrix> chosen = multiplied(programs);
-  std::erase_if(chosen, [&](const WeightMatrix& matrix) {
-    const auto found = inputs.find(matrix.name);
-    return found == inputs.end() || !(largest_of(found->second.largest) > 0);
-  });
-  return observe(programs, store, chosen,
+  return observe(programs, store, with_inputs(programs, inputs),
                  [&](const WeightMatrix& matrix, const Product& product) -> std::vector<Statistic> {
                    Graph& graph = product.x.graph();
                    const Value weight = sum(square(product.w), matrix.out_in ? 0 : 1);
@@ -194,6 +205,44 @@ std::map<std::string, float, std::less<>> best_scales(
     const auto best = std::min_element(first, first + kFractions) - first;
     result[name] = static_cast<float>(largest_of(inputs.at(name).largest) / kLevels *
                                       std::pow(kStep, static_cast<double>(best)));
+  }
+  return result;
+}
+
+ObservedModel observe_magnitudes(const std::vector<Program>& programs, const VariableStore& store,
+                                 const std::map<std::string, InputStatistics>& inputs) {
+  return observe(
+      programs, store, with_inputs(programs, inputs),
+      [&](const WeightMatrix& matrix, const Product& product) -> std::vector<Statistic> {
+        const Value magnitude = abs(product.x);
+        const Value octaves = log(largest_of(inputs.at(matrix.name).largest) / magnitude) *
+                              (static_cast<double>(kBinsPerOctave) / std::log(2.0));
+        const Value bin =
+            cast(floor(clamp(octaves, 0, static_cast<double>(kMagnitudeBins - 1))), DType::i32);
+        const Value bins = zeros(product.x.graph(), DType::i64, {kMagnitudeBins});
+        return {{kMagnitudes, index_add(bins, bin, cast(magnitude >= 0, DType::i64))}};
+      });
+}
+
+std::map<std::string, float, std::less<>> percentile_scales(
+    const ObservedModel& observed, const std::map<std::string, InputStatistics>& inputs,
+    double percentile) {
+  if (!(percentile > 0 && percentile <= 100)) {
+    throw ArgumentError(fmt::format(
+        "the percentile of activations must be above 0 and at most 100, not {}", percentile));
+  }
+  std::map<std::string, float, std::less<>> result;
+  for (const std::string& name : observed.matrices) {
+    if (!observed.store->contains(name + kMagnitudes)) continue;
+    const Tensor counts = observed.store->tensor(name + kMagnitudes);
+    double total = 0, clipped = 0;
+    for (std::int64_t i = 0; i < kMagnitudeBins; ++i) total += counts.at(i);
+    std::int64_t bin = 0;  // all magnitudes in the bins before it are clipped
+    while (bin < kMagnitudeBins - 1 && clipped + counts.at(bin) <= total * (1 - percentile / 100))
+      clipped += counts.at(bin++);
+    result[name] = static_cast<float>(
+        largest_of(inputs.at(name).largest) / kLevels *
+        std::exp2(-static_cast<double>(bin) / static_cast<double>(kBinsPerOctave)));
   }
   return result;
 }

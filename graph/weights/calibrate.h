@@ -53,6 +53,17 @@ ObservedModel observe_scales(const std::vector<Program>& programs, const Variabl
 std::map<std::string, float, std::less<>> best_scales(
     const ObservedModel& observed, const std::map<std::string, InputStatistics>& inputs);
 
+/// Observes how many inputs of each matrix have which magnitude, relative to the largest one, in
+/// bins that grow by 2.2%. Matrices with inputs that were all zero are not observed.
+ObservedModel observe_magnitudes(const std::vector<Program>& programs, const VariableStore& store,
+                                 const std::map<std::string, InputStatistics>& inputs);
+/// Returns the scale of each observed matrix for which at most 100 - `percentile` percent of the
+/// inputs are clipped: the percentile of the magnitudes, rounded up to the limit of a bin, divided
+/// by 127. 100 is the largest magnitude. Throws ArgumentError unless 0 < percentile <= 100.
+std::map<std::string, float, std::less<>> percentile_scales(
+    const ObservedModel& observed, const std::map<std::string, InputStatistics>& inputs,
+    double percentile);
+
 /// Observes the difference between the products of the original programs and the products with the
 /// matrices of `quantized`, which was made from the same programs. Both read the inputs of the
 /// original programs, so errors do not accumulate over layers.

@@ -64,6 +64,8 @@ class Quantizer {
     if (options_.static_scales) required("static scales of activations");
     if (options_.static_scales && weights_.activations == ActivationFormat::none)
       throw ArgumentError("static scales of activations require the activation format int8");
+    if (options_.activation_percentile && !options_.static_scales)
+      throw ArgumentError("percentiles of activations are for static scales");
     if (options_.activation_aware) {
       required("activation-aware weights");
       if (weights_.weights == WeightFormat::bf16)
@@ -106,9 +108,12 @@ class Quantizer {
   void choose_scales() {
     const std::vector<Program> programs = model_->all_programs();
     const auto inputs = observed_inputs();
-    const ObservedModel scales = observe_scales(programs, *store_, inputs);
+    const std::optional<double> percentile = options_.activation_percentile;
+    const ObservedModel scales = percentile ? observe_magnitudes(programs, *store_, inputs)
+                                            : observe_scales(programs, *store_, inputs);
     observe(scales);
-    weights_.activation_scales = best_scales(scales, inputs);
+    weights_.activation_scales =
+        percentile ? percentile_scales(scales, inputs, *percentile) : best_scales(scales, inputs);
   }
 
   QuantizedTrainedModel quantized(const QuantizeOptions& options) const {

@@ -25,6 +25,9 @@ struct QuantizeModelOptions {
   /// instead of one scale per row. Matrices without inputs in the calibration data keep scales per
   /// row.
   bool static_scales = false;
+  /// Chooses the static scales so that this percentage of the inputs is not clipped
+  /// (calibrate.h), instead of the scales with the smallest errors.
+  std::optional<double> activation_percentile = {};
   /// Scales weights before they are quantised so that channels with large inputs in the calibration
   /// data are rounded more precisely (activation_aware.h). The weights must not be bf16.
   bool activation_aware = false;

@@ -36,7 +36,7 @@ struct QuantizeArguments {
   std::vector<std::string> keep;
   std::string calibrate, report;
   std::optional<std::int64_t> lines;
-  std::optional<double> max_loss_increase;
+  std::optional<double> percentile, max_loss_increase;
   OptionValues values;  // options that specify the training data
   int threads = 0;
 
@@ -110,6 +110,8 @@ void check_options(const QuantizeArguments& args) {
     throw UsageError("--activations int8 requires --weights int8, q8_0 or int4");
   if (args.static_scales && !rounded)
     throw UsageError("--activation-scales static requires --activations int8");
+  if (args.percentile && !args.static_scales)
+    throw UsageError("--activation-percentile requires --activation-scales static");
   if (args.activation_aware && args.weights != WeightFormat::int4)
     throw UsageError("--activation-aware is for 4-bit weights: --weights int4");
   const std::pair<bool, const char*> measures[] = {
@@ -156,6 +158,7 @@ QuantizedTrainedModel converted(const TrainedModel& before, const QuantizeArgume
   QuantizedTrainedModel result = quantize_model(before,
                                                 {.weights = options,
                                                  .static_scales = args.static_scales,
+                                                 .activation_percentile = args.percentile,
                                                  .activation_aware = args.activation_aware,
                                                  .max_loss_increase = args.max_loss_increase,
                                                  .measure_errors = !args.report.empty()},
@@ -192,7 +195,8 @@ void print_report(const QuantizedTrainedModel& result, const QuantizeArguments& 
     fixed += matrix.activation_scale ? 1 : 0;
   }
   if (args.activations == ActivationFormat::int8)
-    say("inputs    of {} matrices as int8, {} of them with static scales\n", rounded, fixed);
+    say("inputs    of {} matrices as int8, {} of them with static scales{}\n", rounded, fixed,
+        args.percentile ? fmt::format(" for {:g}% of the magnitudes", *args.percentile) : "");
   if (!kept.empty()) say("kept      {} matrices as bf16: {}\n", kept.size(), fmt::join(kept, ", "));
   if (report.loss_before && report.loss_after) {
     say("bound     calibration loss {:.5f} -> {:.5f}\n", *report.loss_before, *report.loss_after);
@@ -269,6 +273,9 @@ void add_quantize_command(CLI::App& app, Action& action) {
       [args](const std::string& name) { args->static_scales = name == "static"; },
       "scales of int8 activations: one per row at run time, or one per matrix, chosen with "
       "--calibrate (default: dynamic)");
+  options.real("--activation-percentile", args->percentile, {0, 100, true},
+               "choose static scales so that this percentage of the inputs is not clipped, such as "
+               "99.9; 100 = the largest input (default: the scales with the smallest errors)");
   options.choice(
       "--caches", {"f32", "bf16", "int8"},
       [args](const std::string& name) { args->caches = parse_cache_format(name); },
