@@ -77,10 +77,8 @@ void add_int8_rows(OpSet& ops) {
   OpRecord pack;
   pack.name = "pack_int8_rows";
   pack.doc =
-      "Stores the rows (last axis) of x, f32, as i8 rows that are 4 elements longer: levels "
-      "round(x / scale), ties to even, followed by the bytes of the f32 scale = max |x| / 127. A "
-      "row with a number that is not finite has levels 0 and the scale NaN. For key and value "
-      "caches.";
+      "Stores the rows (last axis) of x, f32, as i8 rows that are 4 elements longer: the levels of "
+      "quantize_rows(x), followed by the bytes of the f32 step. For key and value caches.";
   pack.inputs = {{"x"}};
   pack.infer = infer_pack;
   pack.kernel = pack_kernel;

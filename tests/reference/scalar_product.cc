@@ -298,19 +298,12 @@ void quantize_rows(const ScalarCall& call, std::vector<NumberTensor>& out) {
 }
 
 void pack_int8_rows(const ScalarCall& call, std::vector<NumberTensor>& out) {
-  const std::int64_t size = call.in[0].size(-1), rows = size == 0 ? 0 : call.in[0].numel() / size;
+  const std::int64_t size = call.in[0].size(-1), rows = out[0].numel() / (size + 4);
   for (std::int64_t r = 0; r < rows; ++r) {
-    const float* x = call.in[0].data<float>() + r * size;
-    float largest = 0;
-    for (std::int64_t i = 0; i < size; ++i)
-      largest =
-          std::isfinite(x[i]) && !std::isnan(largest) ? std::max(largest, std::fabs(x[i])) : NAN;
-    const float scale = largest / 127;
+    const auto [scale, levels] = byte_row<float>(call, r);
     Number* to = out[0].elements.data() + r * (size + 4);
-    for (std::int64_t i = 0; i < size; ++i) {
-      const float level = scale > 0 ? std::clamp(x[i] / scale, -127.0f, 127.0f) : 0;
-      to[i] = number_of_integer(static_cast<std::int64_t>(std::nearbyint(level)));
-    }
+    for (std::int64_t i = 0; i < size; ++i)
+      to[i] = number_of_integer(levels[static_cast<std::size_t>(i)]);
     std::array<std::int8_t, 4> bytes;
     std::memcpy(bytes.data(), &scale, 4);
     for (std::size_t i = 0; i < 4; ++i) {

@@ -1,7 +1,8 @@
 // Rows of floats stored as int8 numbers with one scale per row, for key and value caches.
 //
 // A row of `size` floats is stored in size + 4 bytes: the levels, followed by the scale, an f32 in
-// the byte order of the CPU. x = level * scale, with scale = max |x| / 127.
+// the byte order of the CPU. Rows are rounded as by quantize_rows() with dynamic steps
+// (integer/quantize_rows.h); the scale is the step.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,7 @@
 
 namespace weft::kernels {
 
-/// Stores `rows` rows of `size` floats. Levels are rounded to nearest, ties to even. If a row
-/// contains a number that is not finite, its levels are 0 and its scale is NaN.
+/// Stores `rows` rows of `size` floats.
 void pack_int8_rows(const float* x, std::int64_t rows, std::int64_t size, std::int8_t* out);
 
 /// Converts `rows` rows with `size` levels each back to floats.
