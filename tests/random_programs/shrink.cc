@@ -54,6 +54,7 @@ class Shrinker {
     Program p(best_.module.program.name());
     p.take_options(best_.module.program);
     for (const GradientClaim& claim : gradient_claims(best_.module.program)) {
+      if (loss_ != claim.loss) wrt_.clear();  // one loss is shrunk, the last one
       loss_ = claim.loss;
       wrt_.push_back(claim.wrt);
     }
@@ -72,9 +73,13 @@ class Shrinker {
     }
     std::vector<Value> wrt;
     for (const std::string& name : wrt_) {
+      // Names may be aliases of the same variable, which has one gradient.
+      const auto add = [&](const Value& value) {
+        if (std::find(wrt.begin(), wrt.end(), value) == wrt.end()) wrt.push_back(value);
+      };
       const Value input = c.module.graph->find_input(name);
-      if (input.defined()) wrt.push_back(input);
-      if (c.module.graph->has_variable(name)) wrt.push_back(c.module.graph->find_variable(name));
+      if (input.defined()) add(input);
+      if (c.module.graph->has_variable(name)) add(c.module.graph->find_variable(name));
     }
     std::vector<std::int64_t> axes;
     for (int a = 0; a < loss.rank(); ++a) axes.push_back(a);

@@ -57,6 +57,21 @@ BOOST_AUTO_TEST_CASE(a_failing_program_is_shrunk_to_fewer_nodes_runs_and_sizes) 
   BOOST_TEST(again->check == "draws");
 }
 
+BOOST_AUTO_TEST_CASE(gradients_of_one_of_several_losses_are_shrunk) {
+  Case c{{std::make_unique<Graph>(), Program("fuzz")}, {}, {}};
+  const Value x = c.module.graph->input("x", {DType::f32, Shape{3}});
+  for (const std::string loss : {"first", "second"}) {
+    const Value y = c.module.graph->apply(loss == "first" ? "tanh" : "exp", {x}).output(0);
+    c.module.program.output(loss, y).output("grad " + loss + " x", y);
+  }
+  c.runs.push_back({{{"x", Tensor::full(DType::f32, {3}, 0.5)}}, {}});
+  const Case small = testing::shrink(c, "gradient", 60);
+  std::vector<std::string> names;
+  for (const auto& [name, value] : small.module.program.outputs()) names.push_back(name);
+  BOOST_TEST(names == (std::vector<std::string>{"second", "grad second x"}),
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(rebuilt_programs_keep_the_first_elements_of_their_data) {
   const Case c = testing::rebuilt(
       faulty(),
