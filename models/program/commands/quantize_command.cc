@@ -229,8 +229,9 @@ int run(const QuantizeArguments& args, CommandPaths paths) {
   MeasureModel measure;
   if (!args.calibrate.empty()) {
     data.emplace(task, args.calibrate, args.lines, args.values);
-    calibration =
-        rethrow_as_usage([&] { return task.open(data->reading(*before), data->values()); });
+    calibration = rethrow_as_usage([&, &task = task, &before = before] {
+      return task.open(data->reading(*before), data->values());
+    });
     measure = [&](const TrainedModel& model) {
       return measured(*calibration, model, args.threads);
     };
