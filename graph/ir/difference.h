@@ -9,10 +9,10 @@
 namespace WEFT_API weft {
 
 /// Returns a description of the first difference between two programs, or an empty string if they
-/// compute the same results from the same variables. Compares names, outputs, updates, precision
-/// and shards; for each node the op, version, attributes (bitwise), instance and types; for each
-/// variable the name, type, kind, trainable flag, initialiser and aliases. The bodies of functions
-/// are compared as well.
+/// compute the same results from the same variables. Compares names, outputs, updates, precision,
+/// batch invariance and shards; for each node the op, version, attributes (bitwise), instance and
+/// types; for each variable the name, type, kind, trainable flag, initialiser and aliases. The
+/// bodies of functions are compared as well.
 std::string difference(const Program& a, const Program& b);
 
 /// As above, for two functions. The names of the two functions are not compared.

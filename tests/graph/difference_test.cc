@@ -46,6 +46,19 @@ BOOST_AUTO_TEST_CASE(functions_are_equal_only_if_all_elements_of_their_constants
   BOOST_TEST(difference(a.function("f"), c.function("f")) == "constant: they differ in value");
 }
 
+BOOST_AUTO_TEST_CASE(programs_are_equal_only_if_their_options_are_equal) {
+  Graph g;
+  const Program plain = Program("p").output("y", g.constant(ramp(0)));
+  Program precise = plain, invariant = plain, sharded = plain;
+  precise.precision(Precision::high);
+  invariant.batch_invariant();
+  sharded.shards({.count = 2});
+  BOOST_TEST(difference(plain, plain) == "");
+  BOOST_TEST(difference(plain, precise) == "different precisions");
+  BOOST_TEST(difference(plain, invariant) == "only one is batch-invariant");
+  BOOST_TEST(difference(plain, sharded) == "different shards");
+}
+
 BOOST_AUTO_TEST_CASE(nested_functions_with_equal_names_keep_their_constants) {
   Graph g;
   define_nested(g, "f", ramp(0));

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "weft/graph/control/scan.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/weights/quantize.h"
@@ -213,6 +214,40 @@ BOOST_AUTO_TEST_CASE(programs_and_sessions_can_ask_for_invariance) {
   BOOST_TEST(alone_as_together(invariant, plain));
   BOOST_TEST(!alone_as_together(usual, plain));
   BOOST_TEST(alone_as_together(usual, by_default));
+}
+
+BOOST_AUTO_TEST_CASE(bodies_of_loops_are_batch_invariant) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"batch", 500});
+  const Value w = g.input("w", DType::f32, {500, 500});
+  const ScanBody body = [&](Graph&, const ScanElements& in) {
+    return ScanStep{.carries = {matmul(in.carries[0], w, {.transpose_b = true}) * 0.1}};
+  };
+  const Value y = scan(g, {x}, {}, {}, body, {.length = AxisSize(2)}).carries[0];
+  const testing::RunSetup setup{
+      .feeds = {{"x", sample_uniform({9, 500}, 1)}, {"w", sample_uniform({500, 500}, 2)}}};
+  BOOST_TEST(testing::check_batch_invariance(g, Program("p").output("y", y), setup));
+}
+
+BOOST_AUTO_TEST_CASE(shards_of_a_batch_have_the_bits_of_the_whole_batch) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"batch", 500});
+  const Value w = g.input("w", DType::f32, {70, 500});
+  const Program usual = Program("p")
+                            .output("y", shard_concat(matmul(x, w, {.transpose_b = true})))
+                            .shards({.count = 8});
+  Program invariant = usual;
+  invariant.batch_invariant();
+  Program whole = invariant;
+  whole.shards({.count = 1});
+  const NamedTensors feeds = {{"x", sample_uniform({8, 500}, 1)},
+                              {"w", sample_uniform({70, 500}, 2)}};
+  Session session(g);
+  const Tensor expected = session.run(whole, feeds)["y"];
+  // The programs differ only in this property: they must not share their shards.
+  BOOST_TEST(!expect_same_bits(session.run(usual, feeds)["y"], expected));
+  BOOST_TEST(expect_same_bits(session.run(invariant, feeds)["y"], expected));
+  BOOST_TEST(!expect_same_bits(session.run(usual, feeds)["y"], expected));
 }
 
 BOOST_AUTO_TEST_CASE(prompts_in_chunks_and_cached_keys_have_the_bits_of_the_whole_text) {
