@@ -28,6 +28,8 @@ constexpr const char *kLargest = ".input_largest", *kTotal = ".input_total",
 constexpr int kLevels = 127;
 constexpr int kFractions = 12;
 constexpr double kStep = 0.85;
+// All fractions of the scale of larger inputs are scales that fake_quantize accepts.
+constexpr double kLeastInput = 0x1p-90;
 // Bin b of magnitudes ends at largest * 2^(-b / kBinsPerOctave). The last one contains all smaller
 // magnitudes.
 constexpr std::int64_t kBinsPerOctave = 32, kMagnitudeBins = 32 * kBinsPerOctave;
@@ -146,7 +148,7 @@ std::vector<WeightMatrix> with_inputs(const std::vector<Program>& programs,
   std::vector<WeightMatrix> chosen = multiplied(programs);
   std::erase_if(chosen, [&](const WeightMatrix& matrix) {
     const auto found = inputs.find(matrix.name);
-    return found == inputs.end() || !(largest_of(found->second.largest) > 0);
+    return found == inputs.end() || !(largest_of(found->second.largest) >= kLeastInput);
   });
   return chosen;
 }

@@ -46,7 +46,7 @@ std::map<std::string, InputStatistics> input_statistics(const ObservedModel& obs
 /// 1, 0.85, 0.85^2, ... of the scale max|x| / 127. Inputs beyond the range of a scale are clipped;
 /// a smaller scale rounds all others more precisely. The error of a scale is the sum of
 /// (x - fake_quantize(x, scale))^2, weighted by the squared norm of the weights of each channel.
-/// Matrices with inputs that were all zero are not observed.
+/// Matrices with inputs that were all below 2^-90 are not observed.
 ObservedModel observe_scales(const std::vector<Program>& programs, const VariableStore& store,
                              const std::map<std::string, InputStatistics>& inputs);
 /// Returns the scale with the smallest error for each observed matrix.

@@ -63,8 +63,8 @@ struct QuantizedModel {
 /// Throws
 /// - ArgumentError if a program updates a matrix to be converted (quantised weights cannot be
 ///   trained), if a pattern matches no matrix that can be converted (the message lists the matrices
-///   that can be converted), if a static scale is not positive and finite, belongs to no variable
-///   or is given without int8 activations, for bf16 weights with int8 activations, or if there are
+///   that can be converted), if a static scale is not in [2^-100, 2^100], belongs to no variable or
+///   is given without int8 activations, for bf16 weights with int8 activations, or if there are
 ///   no programs;
 /// - GraphError if the programs belong to several graphs;
 /// - DataError, naming the matrix, if the format cannot represent the weights;

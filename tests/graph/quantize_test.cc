@@ -217,6 +217,39 @@ BOOST_AUTO_TEST_CASE(caches_are_stored_and_read_as_rows_of_int8) {
   check_narrow_caches(CacheFormat::int8, DType::i8, "unpack_int8_rows", 0.02);
 }
 
+BOOST_AUTO_TEST_CASE(int8_caches_are_widened_if_parts_of_their_rows_are_read_or_written) {
+  Graph graph;
+  const Variable cache =
+      graph.variable("cache", DType::f32, {3, 40}, {.kind = VariableKind::cache});
+  const Variable w = graph.variable("w", DType::f32, {2, 4});
+  const Value x = graph.input("x", DType::f32, {3, "columns"});
+  const Value from = graph.input("from", DType::i64, {}), zero = graph.scalar(DType::i64, 0);
+  const Value y = take(cache, graph.input("index", DType::i64, {2}), 1);
+  const Program read = Program("read").output("y", y).output("z", matmul(y, w));
+  const Program write =
+      Program("write").update(cache, dynamic_update_slice(cache, x, stack({zero, from}, 0)));
+  const auto store = std::make_shared<VariableStore>();
+  Session(graph, store).initialise();
+  const QuantizedModel model = quantize({read, write}, *store, {.caches = CacheFormat::int8});
+  BOOST_TEST(model.narrow_caches == 1U);
+  for (const bool passes : {true, false}) {
+    Session session(*model.graph, model.store, {.passes = passes});
+    const auto put = [&](const Tensor& values, double column) {
+      session.run(model.programs[1], {{"x", values}, {"from", Tensor::scalar(DType::i64, column)}});
+    };
+    const Tensor whole = sample_uniform({3, 40}, 1), part = sample_uniform({3, 5}, 2);
+    put(whole, 0);
+    put(part, 30);
+    const Tensor got =
+        session.run(model.programs[0], {{"index", Tensor::of<std::int64_t>({2}, {39, 32})}})["y"];
+    BOOST_TEST_REQUIRE((got.sizes() == Sizes{3, 2}));
+    for (std::int64_t i = 0; i < 3; ++i) {
+      BOOST_TEST(std::abs(got.at(2 * i) - whole.at(40 * i + 39)) < 0.01);
+      BOOST_TEST(std::abs(got.at(2 * i + 1) - part.at(5 * i + 2)) < 0.01);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(cache_formats_have_names) {
   for (const CacheFormat format : {CacheFormat::f32, CacheFormat::bf16, CacheFormat::int8})
     BOOST_TEST((parse_cache_format(cache_format_name(format)) == format));
@@ -435,11 +468,16 @@ BOOST_AUTO_TEST_CASE(invalid_activation_formats_are_rejected) {
       {{.activation_scales = {{"table", 1}}},
        "static scales of activations require the activation format int8"},
       {{.activations = kInt8, .activation_scales = {{"side", 1}}},
-       "there is a static scale for side, which does not exist"},
+       "there is a static scale for side, which does not exist: use the names of matrices"},
       {{.activations = kInt8, .activation_scales = {{"table", 0}}},
-       "the static scale of table must be positive and finite, not 0"}};
+       "the static scale of table must be in [2^-100, 2^100], not 0"},
+      {{.activations = kInt8, .activation_scales = {{"table", 0x1p-101F}}},
+       "the static scale of table must be in [2^-100, 2^100], not 3.9443"},
+      {{.activations = kInt8, .activation_scales = {{"table", 0x1p101F}}},
+       "the static scale of table must be in [2^-100, 2^100], not 2.5353"}};
   for (const auto& [options, message] : cases) {
-    check_message<ArgumentError>([&] { quantize({net.predict}, *net.store, options); }, message);
+    check_message<ArgumentError>(
+        [&, &options = options] { quantize({net.predict}, *net.store, options); }, message);
   }
   const QuantizedWeights narrow = {
       {"table", {WeightFormat::bf16, 32, 50, true, 0, ActivationFormat::int8}}};
