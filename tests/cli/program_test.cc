@@ -416,6 +416,16 @@ BOOST_AUTO_TEST_CASE(benchmarks_print_their_results) {
   const auto d = figures("decode --model char-small --context 4");
   BOOST_TEST(d["seconds_per_token"].get<double>() > 0);
   BOOST_TEST(d["floor_fraction"].get<double>() > 0);
+  BOOST_TEST(d["caches"].get<std::string>() == "f32");
+  BOOST_TEST(!d["batch_invariant"].get<bool>());
+  const std::string decode = "decode --model char-small --context 4 --batch-invariant";
+  for (const std::string caches : {"bf16", "int8"}) {
+    const auto narrow = figures(decode + " --caches " + caches);
+    BOOST_TEST(narrow["caches"].get<std::string>() == caches);
+    BOOST_TEST(narrow["batch_invariant"].get<bool>());
+    BOOST_TEST(narrow["seconds_per_token"].get<double>() > 0);
+  }
+  BOOST_TEST(figures(decode + " --weights int4")["caches"].get<std::string>() == "bf16");
   const auto g = figures("gemm --m 32 --n 48 --k 16");
   BOOST_TEST_REQUIRE(g["shapes"].size() == 1U);
   BOOST_TEST(g["shapes"][0]["n"].get<int>() == 48);
@@ -436,6 +446,9 @@ BOOST_AUTO_TEST_CASE(benchmarks_print_their_results) {
   BOOST_TEST(q["weights"].get<std::string>() == "int8");
   BOOST_TEST(q["activations"].get<std::string>() == "int8");
   BOOST_TEST(q["seconds_per_step"].get<double>() > 0);
+  BOOST_TEST(
+      figures("forward --model char-small --batch 2 --seq 16 --batch-invariant")["batch_invariant"]
+          .get<bool>());
   BOOST_TEST(contains(weft("bench train --model char-small --batch 2 --seq 16 --runs 1").out,
                       "seconds_per_step"));
 
