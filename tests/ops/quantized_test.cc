@@ -526,6 +526,41 @@ BOOST_AUTO_TEST_CASE(rows_of_int8_are_levels_followed_by_a_scale) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(rows_of_int8_with_nan_infinity_or_tiny_values_are_as_documented) {
+  const OpRecord& pack = builtin_ops()->at("pack_int8_rows");
+  constexpr std::int64_t kSize = 37;
+  struct Case {
+    float first, second;
+    std::int8_t levels[2];
+    float scale;
+  };
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Case cases[] = {{NAN, 1, {0, 0}, NAN},
+                        {3, infinity, {0, 0}, NAN},
+                        {-infinity, 0, {0, 0}, NAN},
+                        {0x1p-149F, -0x1p-148F, {0, 0}, 0},
+                        // The scale is rounded down, so the quotients exceed 127.
+                        {0x1p-140F, -0x1p-140F, {127, -127}, 0x1p-147F},
+                        {3e38F, -1.5e38F, {127, -64}, 3e38F / 127}};
+  testing::for_each_simd_target([&](const char* target) {
+    for (const Case& one : cases) {
+      for (const std::int64_t at : {std::int64_t{0}, kSize - 2}) {
+        BOOST_TEST_CONTEXT(target << ": " << one.first << ", " << one.second << " at " << at) {
+          Tensor x = Tensor::zeros(DType::f32, {1, kSize});
+          x.mutable_data<float>()[at] = one.first;
+          x.mutable_data<float>()[at + 1] = one.second;
+          const Tensor packed = evaluate_op(pack, {x}, {})[0];
+          for (std::int64_t i = 0; i < kSize; ++i)
+            BOOST_TEST(packed.at(i) == (i == at || i == at + 1 ? one.levels[i - at] : 0));
+          float scale;
+          std::memcpy(&scale, packed.data<std::int8_t>() + kSize, 4);
+          BOOST_TEST((scale == one.scale || (std::isnan(scale) && std::isnan(one.scale))), scale);
+        }
+      }
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(invalid_matrices_are_rejected) {
   Tensor w = Tensor::zeros(DType::f32, {4, 3});
   w.mutable_data<float>()[5] = std::numeric_limits<float>::infinity();
