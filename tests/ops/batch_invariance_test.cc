@@ -284,6 +284,72 @@ BOOST_AUTO_TEST_CASE(sums_of_rows_have_the_same_bits_in_every_batch) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(images_and_rows_of_other_operations_have_the_same_bits_in_every_batch) {
+  using Ints = std::vector<std::int64_t>;
+  struct Case {
+    const char* op;
+    Tensor x;
+    std::vector<Tensor> more;
+    Attributes attributes;
+  };
+  const Tensor rows = sample_uniform({33, 150}, 1), images = sample_uniform({33, 6, 17, 17}, 2);
+  const Tensor gain = sample_uniform({150}, 3);
+  const Case cases[] = {
+      {"conv2d",
+       images,
+       {sample_uniform({10, 3, 3, 3}, 4)},
+       {{"groups", std::int64_t{2}}, {"padding", Ints{1, 1}}}},
+      {"conv2d", images, {sample_uniform({70, 6, 8, 8}, 5)}, {{"stride", Ints{8, 8}}}},
+      {"max_pool2d", images, {}, {{"kernel", Ints{3, 3}}, {"stride", Ints{2, 2}}}},
+      {"layer_norm", rows, {gain, gain}, {}},
+      {"rms_norm", rows, {gain}, {}},
+      {"softmax", rows, {}, {{"axis", std::int64_t{1}}}},
+      {"cumsum", rows, {}, {{"axis", std::int64_t{1}}}},
+      {"linear_recurrence", rows, {rows}, {{"axis", std::int64_t{1}}}}};
+  for_each_simd_target([&](const char* target) {
+    for (const Case& c : cases) {
+      BOOST_TEST_CONTEXT(target << ": " << c.op)
+      check_rows_alone(c.x, [&](const Tensor& x) {
+        std::vector<Tensor> inputs = {x};
+        for (const Tensor& t : c.more) inputs.push_back(t.sizes() == c.x.sizes() ? x : t);
+        return invariant(c.op, inputs, c.attributes);
+      });
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(elementwise_operations_compute_an_element_alike_at_every_place) {
+  int tested = 0;
+  for_each_simd_target([&](const char* target) {
+    for (const OpRecord* op : builtin_ops()->all()) {
+      if (!op->has(Trait::elementwise) || op->has(Trait::random) || op->samples == nullptr)
+        continue;
+      for (const OpSample& sample : op->samples()) {
+        std::vector<Tensor> inputs;
+        for (const Tensor& t : sample.inputs) {
+          if (t.defined() && t.dtype() == DType::f32)
+            inputs.push_back(sample_uniform({70}, inputs.size() + 1, 0.1, 0.9));
+        }
+        if (inputs.size() != sample.inputs.size()) continue;
+        ++tested;
+        const Tensor whole = invariant(op->name, inputs, sample.attributes);
+        for (const std::int64_t begin : {0, 1, 6, 69}) {
+          for (const std::int64_t end : {1, 4, 17, 39, 70}) {
+            if (end <= begin) continue;
+            std::vector<Tensor> some;
+            for (const Tensor& t : inputs) some.push_back(part(t, 0, begin, end));
+            BOOST_TEST(expect_same_bits(invariant(op->name, some, sample.attributes),
+                                        part(whole, 0, begin, end)),
+                       target << ": " << op->name << ", [" << begin << ", " << end << ")");
+          }
+        }
+        break;
+      }
+    }
+  });
+  BOOST_TEST(tested > 50);
+}
+
 // -- Attention -----------------------------------------------------------------------------------
 
 /// Causal attention of a text, with 4 query heads that share 2 key heads.
