@@ -1,4 +1,4 @@
-// Activations that are only read by products at medium precision are stored as bfloat16.
+// Operands and results of products at medium precision are stored as bfloat16.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <set>
