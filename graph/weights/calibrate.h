@@ -54,7 +54,7 @@ std::map<std::string, float, std::less<>> best_scales(
     const ObservedModel& observed, const std::map<std::string, InputStatistics>& inputs);
 
 /// Observes how many inputs of each matrix have which magnitude, relative to the largest one, in
-/// bins that grow by 2.2%. Matrices with inputs that were all zero are not observed.
+/// bins that grow by 2.2%. Matrices with inputs that were all below 2^-90 are not observed.
 ObservedModel observe_magnitudes(const std::vector<Program>& programs, const VariableStore& store,
                                  const std::map<std::string, InputStatistics>& inputs);
 /// Returns the scale of each observed matrix for which at most 100 - `percentile` percent of the
