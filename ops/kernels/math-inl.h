@@ -187,21 +187,49 @@ struct Erf {
     return keep_nan(d, x, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y));
   }
 };
-/// Returns the cumulative distribution function of the standard normal distribution. It is computed
-/// as 0.5 * erfc(-x / sqrt(2)), which avoids cancellation for negative x.
+/// Returns the cumulative distribution function of the standard normal distribution, or any number
+/// if x is NaN. Negative x need no subtraction, which would cancel digits. For floats, the
+/// function at -t is 2^q(t), where q(t) = t r(t) - 1 and r is a minimax polynomial. The error is at
+/// most 8e-8; the relative error is below 4e-6 for x > -6.
 struct NormalCdf {
   template <class D>
   HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
-    const auto half = constant(d, 0.5), one = constant(d, 1.0);
     if constexpr (sizeof(hn::TFromD<D>) == 8) {
-      return hn::Mul(half, per_lane(d, hn::Mul(x, constant(d, -0.70710678118654752440)), ::erfc));
+      return hn::Mul(constant(d, 0.5),
+                     per_lane(d, hn::Mul(x, constant(d, -0.70710678118654752440)), ::erfc));
+    } else {
+      // The result for -14.2 is 0.
+      const auto t = hn::Min(hn::Abs(x), constant(d, 14.2));
+      const auto r = polynomial(d, t, kLogarithm);
+      // Adding 1.5 * 2^23 rounds q to an integer, which then occupies the lowest bits of the sum.
+      const auto one = constant(d, 1.0), shift = constant(d, 0x1.8p23);
+      const auto shifted = hn::Add(hn::MulSub(r, t, one), shift);
+      const auto fraction = hn::MulSub(r, t, hn::Add(hn::Sub(shifted, shift), one));
+      // The power is 2^64 times too large, so that it is rounded only once if it underflows.
+      const auto power = polynomial(d, fraction, kPower);
+      const hn::RebindToSigned<D> di;
+      const auto bits =
+          hn::Add(hn::BitCast(di, power), hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
+      const auto tail = hn::Mul(hn::BitCast(d, bits), constant(d, 0x1p-64));
+      return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(one, tail));
     }
-    const auto z = hn::Mul(x, constant(d, 0.70710678118654752440));
-    const auto t = hn::Min(hn::Abs(z), constant(d, 10.0));
-    const auto tail = hn::Mul(half, hn::Exp(d, log_erfc_polynomial(d, t)));
-    const auto outer = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(one, tail));
-    const auto inner = hn::MulAdd(half, small_erf_polynomial(d, z), half);
-    return keep_nan(d, x, hn::IfThenElse(hn::Gt(t, constant(d, kSmallErf)), outer, inner));
+  }
+
+ private:
+  // r(t) = (log2(cdf(-t)) + 1) / t, and 2^64 2^f for f in [-0.5, 0.5], from the highest power on.
+  static constexpr float kLogarithm[] = {
+      0x1.5980a0p-39f,  -0x1.a1ccf4p-33f, 0x1.bec6fep-28f,  -0x1.169cacp-23f, 0x1.c12fa2p-20f,
+      -0x1.e74322p-17f, 0x1.5fbbe2p-14f,  -0x1.2579b8p-12f, -0x1.0e3218p-15f, 0x1.cb9360p-8f,
+      -0x1.ae0e8ep-5f,  -0x1.d638a8p-2f,  -0x1.26aeecp+0f};
+  static constexpr float kPower[] = {0x1.41fbbcp51f, 0x1.5f3e54p54f, 0x1.3b2d4cp57f, 0x1.c6aee8p59f,
+                                     0x1.ebfbdcp61f, 0x1.62e430p63f, 0x1p64f};
+
+  template <class D, size_t kCount>
+  static HWY_INLINE hn::Vec<D> polynomial(D d, hn::Vec<D> x, const float (&c)[kCount]) {
+    auto y = hn::Set(d, c[0]);
+#pragma GCC unroll 16
+    for (size_t i = 1; i < kCount; ++i) y = hn::MulAdd(y, x, hn::Set(d, c[i]));
+    return y;
   }
 };
 
