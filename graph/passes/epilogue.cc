@@ -5,6 +5,8 @@
 // nodes also read the product, it remains a result of the fused node; these readers must come later
 // in the program's order, so that no cycle is created. Steps that compute updates of variables are
 // not fused, because they update the variables in place.
+//
+// If the result of an integer product is rounded for the next one, the product also rounds it.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -83,9 +85,10 @@ class Epilogues {
     Value product;
     int input = 0;  // which input of the steps is the product
     TileProgram steps;
+    Node* rounding = nullptr;  // quantize_rows of the only result of the steps
   };
 
-  void find(const Node& node) {
+  void find(Node& node) {
     if (updates_.contains(&node)) return;
     Value best;
     int input = 0;
@@ -101,7 +104,19 @@ class Epilogues {
     std::optional<TileProgram> steps = steps_of(node);
     if (!steps || !fits(*steps, node, input)) return;
     products_.insert(best.node_pointer());
-    moved_.emplace(&node, Moved{best, input, with_first(std::move(*steps), input)});
+    Node* const rounding = is(best.node(), "integer_matmul") ? rounding_of(node) : nullptr;
+    moved_.emplace(&node, Moved{best, input, with_first(std::move(*steps), input), rounding});
+  }
+
+  /// Returns the node that rounds the rows of the only result of `steps` dynamically, if any.
+  Node* rounding_of(Node& steps) const {
+    if (steps.output_count() != 1 || steps.type(0).dtype != DType::f32) return nullptr;
+    for (const Use& use : consumers_.uses(steps.output(0))) {
+      const auto& operands = use.node->inputs();
+      const bool is_static = operands.size() > 1 && operands[1].defined();
+      if (is(*use.node, "quantize_rows") && !is_static) return use.node;
+    }
+    return nullptr;
   }
 
   bool is_product(const Value& v, const Node& user) const {
@@ -138,6 +153,7 @@ class Epilogues {
     }
     Attributes attributes = matmul.attributes();
     attributes.set("program", moved.steps.str());
+    if (moved.rounding != nullptr) attributes.set("quantize", true);
     Graph& target = cloner.target();
     const Index before = target.node_count();
     Node& made = target.apply(matmul.op().name + "_fused", std::move(operands),
@@ -147,6 +163,8 @@ class Epilogues {
     for (Index r = 0; r < moved.steps.results.size(); ++r) {
       cloner.set(node.output(static_cast<int>(r)), made.output(static_cast<int>(r) + 1));
     }
+    for (int k = 0; moved.rounding != nullptr && k < 2; ++k)
+      cloner.set(moved.rounding->output(k), made.output(k + 2));
   }
 
   const Program& program_;

@@ -55,8 +55,10 @@ std::vector<ValueType> infer_epilogue(const InferContext& context, const ValueTy
   return results;
 }
 
-Epilogue::Epilogue(const KernelRequest& request, std::size_t first)
-    : program_(TileProgram::parse(request.attributes.text("program"), request.ops)), first_(first) {
+Epilogue::Epilogue(const KernelRequest& request, std::size_t first, bool keep_first)
+    : program_(TileProgram::parse(request.attributes.text("program"), request.ops)),
+      first_(first),
+      keep_first_(keep_first) {
   const OperandSpec& product = request.outputs[0];
   element_size_ = dtype_size(product.dtype);
   product_bytes_ = static_cast<std::size_t>(product.numel()) * element_size_;
@@ -85,13 +87,15 @@ Epilogue::Epilogue(const KernelRequest& request, std::size_t first)
   std::vector<char> needed;
   for (std::size_t r = 0; r < program_.results.size(); ++r) {
     const OperandSpec& spec = request.outputs[r + 1];
-    needed.push_back(request.has_output(r + 1));
+    const bool has_output = request.has_output(r + 1);
+    needed.push_back(has_output || (keep_first && r == 0));
     result_size_.push_back(static_cast<std::ptrdiff_t>(dtype_size(spec.dtype)));
-    if (product_in_ < 0 && needed.back() && spec.dtype == product.dtype) {
+    if (product_in_ < 0 && has_output && spec.dtype == product.dtype) {
       product_in_ = static_cast<int>(r) + 1;
     }
   }
   if (request.has_output(0)) product_in_ = 0;
+  keeps_in_scratch_ = keep_first && request.has_output(0) && !request.has_output(1);
   interpreter_ = std::make_unique<TileInterpreter>(program_, dtypes, scalars, needed);
 }
 
@@ -110,7 +114,12 @@ void Epilogue::run(const KernelRun& run, const OutputTile& tile, std::int64_t ro
     in_stride[i + 1] = columns_ * o.per_element;
   }
   for (std::size_t r = 0; r < result_size_.size(); ++r) {
-    if (run.outputs[r + 1] == nullptr) continue;
+    if (run.outputs[r + 1] == nullptr) {
+      if (!keep_first_ || r != 0) continue;
+      out[r] = keeps_in_scratch_ ? run.shared_scratch + position * result_size_[r] : tile.c;
+      out_stride[r] = keeps_in_scratch_ ? columns_ * result_size_[r] : in_stride[0];
+      continue;
+    }
     out[r] = run.out<std::byte>(r + 1) + position * result_size_[r];
     out_stride[r] = columns_ * result_size_[r];
   }

@@ -53,7 +53,9 @@ std::vector<ValueType> infer_epilogue(const InferContext& context, const ValueTy
 /// the inputs starting with `first`.
 class Epilogue {
  public:
-  Epilogue(const KernelRequest& request, std::size_t first);
+  /// If `keep_first`, result 0, which must have the dtype of the product, is computed and stored
+  /// (see first_result()) even if the request does not contain this output.
+  Epilogue(const KernelRequest& request, std::size_t first, bool keep_first = false);
 
   /// Returns the memory in which the product is accumulated. This is an output with the dtype of
   /// the product if there is one. Otherwise, it is the beginning of the shared scratch, and
@@ -61,13 +63,24 @@ class Epilogue {
   void* product(const KernelRun& run) const {
     return product_in_ < 0 ? run.shared_scratch : run.outputs[product_in_];
   }
-  std::size_t shared_scratch() const { return product_in_ < 0 ? product_bytes_ : 0; }
+  bool is_product_in_output() const { return product_in_ >= 0; }
+  std::size_t shared_scratch() const {
+    return product_in_ < 0 || keeps_in_scratch_ ? product_bytes_ : 0;
+  }
   /// Returns the number of bytes that are used at the beginning of the slot scratch.
   std::size_t slot_scratch() const { return interpreter_->scratch_bytes(); }
 
   /// Runs the steps on a tile. `row` is the first row of the tile in the whole result, in which the
   /// products of the batch are stacked vertically.
   void run(const KernelRun& run, const OutputTile& tile, std::int64_t row) const;
+  /// Returns the rows of result 0 from `row` on if `keep_first` is set: the output, the shared
+  /// scratch if only the product is an output, or otherwise `product`, the rows of the product,
+  /// which the result replaces.
+  void* first_result(const KernelRun& run, std::int64_t row, void* product) const {
+    const std::size_t offset = static_cast<std::size_t>(row * columns_) * element_size_;
+    if (run.outputs[1] != nullptr) return static_cast<std::byte*>(run.outputs[1]) + offset;
+    return keeps_in_scratch_ ? run.shared_scratch + offset : product;
+  }
 
  private:
   struct Operand {  // strides in bytes
@@ -76,6 +89,7 @@ class Epilogue {
 
   TileProgram program_;
   std::size_t first_;
+  bool keep_first_, keeps_in_scratch_ = false;
   std::size_t element_size_ = 0, product_bytes_ = 0;
   std::int64_t columns_ = 0;
   std::vector<Operand> operands_;

@@ -5,24 +5,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 
 #include "weft/core/error.h"
 #include "weft/core/rounding.h"
 #include "weft/ops/fusion/epilogue.h"
 #include "weft/ops/kernels/integer/integer_product.h"
+#include "weft/ops/kernels/integer/quantize_rows.h"
 #include "weft/ops/operands.h"
 #include "weft/ops/quantized/quantized_operands.h"
 
 namespace weft {
 namespace {
 
-// The rows and panels of one piece of work. The weights of a few panels and the rows stay in the L2
-// cache. The number of rows is a multiple of the blocks of all units (6 and 16). With a few rows,
-// each piece reads this many bytes of weights.
-constexpr std::int64_t kTileRows = 96, kTilePanels = 8, kRowBlock = 48;
+// The rows and panels of one piece of work. The rows and the results stay in the L2 cache. Rows of
+// the result are long enough for the epilogue, which has a cost per row. The number of rows is a
+// multiple of the blocks of all units (6 and 16). With a few rows, each piece reads this many bytes
+// of weights.
+constexpr std::int64_t kTileRows = 48, kTilePanels = 24;
 constexpr std::int64_t kTileBytes = std::int64_t{1} << 16;
+// Results that are rounded are computed in blocks of whole rows of at most this many bytes, which
+// stay in the L2 cache, if there are at least kBlocks such blocks.
+constexpr std::int64_t kRoundedBytes = std::int64_t{1} << 19, kBlocks = 4, kBlockUnit = 6;
 // Products per nanosecond and core, and the bytes of weights that a core reads per nanosecond.
 constexpr double kProductsPerNs = 100, kBytesPerNs = 12;
 
@@ -55,27 +59,42 @@ struct IntegerProduct {
   QuantizedOperands w = {};
   std::int64_t rows = 0;
   const kernels::IntegerKernels* unit = nullptr;
-  std::size_t row_bytes = 0, begin_rows = 0;      // of the prepared rows, in the shared scratch
-  std::function<void*(const KernelRun&)> result;  // [rows, outputs]
-  /// Called for every part of the result once the part is final; may be empty.
-  TileEpilogue epilogue = {};
+  std::size_t row_bytes = 0, begin_rows = 0;  // of the prepared rows, in the shared scratch
+  std::shared_ptr<const Epilogue> epilogue = nullptr;  // null without steps
+  /// The output for the levels of result 0, followed by the output for its steps; 0 for none.
+  std::size_t levels_output = 0;
 
   std::byte* prepared(const KernelRun& run, std::int64_t row) const {
     return run.shared_scratch + begin_rows + static_cast<std::size_t>(row) * row_bytes;
   }
-  void compute(const KernelRun& run, ChunkRange row, ChunkRange panel) const {
-    auto* const out = static_cast<float*>(result(run)) + row.begin * w.outputs;
+  float* result_at(const KernelRun& run, std::int64_t row) const {
+    void* const product = epilogue == nullptr ? run.outputs[0] : epilogue->product(run);
+    return static_cast<float*>(product) + row * w.outputs;
+  }
+  /// Computes some columns of rows that are stored at `out`.
+  void compute(const KernelRun& run, ChunkRange row, ChunkRange panel, float* out) const {
     const std::int64_t count = row.end - row.begin;
     unit->product(w.at(run), prepared(run, row.begin), run.in<float>(1) + row.begin, count,
                   panel.begin, panel.end, out, w.outputs);
     if (epilogue == nullptr || count == 0 || panel.begin == panel.end) return;
     const std::int64_t first = panel.begin * kQuantizedPanel;
-    epilogue(run, {.row = row.begin,
+    epilogue->run(run,
+                  {.row = row.begin,
                    .column = first,
                    .rows = count,
                    .columns = std::min(panel.end * kQuantizedPanel, w.outputs) - first,
                    .c = out + first,
-                   .c_stride = w.outputs});
+                   .c_stride = w.outputs},
+                  row.begin);
+  }
+  /// Rounds whole rows, whose products are stored at `out`.
+  void round(const KernelRun& run, ChunkRange row, float* out) const {
+    auto* const levels = run.out<std::int8_t>(levels_output);
+    auto* const steps = run.out<float>(levels_output + 1);
+    kernels::quantize_rows(static_cast<const float*>(epilogue->first_result(run, row.begin, out)),
+                           row.end - row.begin, w.outputs, nullptr,
+                           levels == nullptr ? nullptr : levels + row.begin * w.outputs,
+                           steps == nullptr ? nullptr : steps + row.begin);
   }
 };
 using IntegerProductRef = std::shared_ptr<const IntegerProduct>;
@@ -100,7 +119,7 @@ void add_tiles(Kernel& kernel, const IntegerProductRef& p) {
   const std::int64_t few_panels =
       divide_up(std::max<std::int64_t>(1, kTileBytes / w.panel_bytes()), kPanelBlock) * kPanelBlock;
   const std::int64_t panel_tiles =
-      divide_up(w.panels(), p->rows <= kTileRows / 2 ? few_panels : kTilePanels);
+      divide_up(w.panels(), p->rows <= kTileRows ? few_panels : kTilePanels);
   const double products =
       static_cast<double>(p->rows) * static_cast<double>(w.inputs) * static_cast<double>(w.outputs);
   Phase phase;
@@ -108,8 +127,56 @@ void add_tiles(Kernel& kernel, const IntegerProductRef& p) {
   phase.cost_ns = std::max(products / kProductsPerNs,
                            static_cast<double>(w.panels() * w.panel_bytes()) / kBytesPerNs);
   phase.body = [=](const KernelRun& run, std::int64_t chunk) {
-    p->compute(run, chunk_range(p->rows, row_tiles, chunk % row_tiles, kRowBlock),
-               chunk_range(p->w.panels(), panel_tiles, chunk / row_tiles));
+    const ChunkRange row = chunk_range(p->rows, row_tiles, chunk % row_tiles, kTileRows);
+    p->compute(run, row, chunk_range(p->w.panels(), panel_tiles, chunk / row_tiles),
+               p->result_at(run, row.begin));
+  };
+  kernel.phases.push_back(std::move(phase));
+}
+
+// Rounds the rows of a result that is complete.
+void add_rounding(Kernel& kernel, const IntegerProductRef& p) {
+  Phase phase;
+  phase.chunks = chunk_count(p->rows * p->w.outputs, 1 << 14);
+  phase.cost_ns = 0.2 * static_cast<double>(p->rows) * static_cast<double>(p->w.outputs);
+  phase.body = [p, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
+    const ChunkRange row = chunk_range(p->rows, chunks, chunk);
+    p->round(run, row, p->result_at(run, row.begin));
+  };
+  kernel.phases.push_back(std::move(phase));
+}
+
+// Returns the number of blocks of whole rows in which a result is computed and rounded, or 0 if it
+// is rounded after all of it has been computed. A multiple of kBlocks suits several workers.
+std::int64_t rounded_blocks(const IntegerProduct& p) {
+  const std::int64_t row_bytes = p.w.outputs * 4;
+  const std::int64_t rows =
+      std::max(kRoundedBytes / row_bytes / kBlockUnit, std::int64_t{1}) * kBlockUnit;
+  const std::int64_t blocks = divide_up(p.rows, rows);
+  if (blocks >= kBlocks) return divide_up(blocks, kBlocks) * kBlocks;
+  return 0;
+}
+
+// Computes and rounds blocks of whole rows. Unless the result is an output, they are stored in slot
+// scratch.
+void add_rounded_blocks(Kernel& kernel, const IntegerProductRef& p, std::int64_t blocks,
+                        bool is_output) {
+  const std::size_t begin_slot = aligned_size(kernel.slot_scratch);
+  if (!is_output) {
+    const std::int64_t most = divide_up(divide_up(p->rows, kBlockUnit), blocks) * kBlockUnit;
+    kernel.slot_scratch = begin_slot + static_cast<std::size_t>(most * p->w.outputs) * 4;
+  }
+  Phase phase;
+  phase.chunks = blocks;
+  phase.cost_ns = static_cast<double>(p->rows) * static_cast<double>(p->w.inputs) *
+                  static_cast<double>(p->w.outputs) / kProductsPerNs;
+  phase.body = [=](const KernelRun& run, std::int64_t chunk) {
+    const ChunkRange row = chunk_range(p->rows, blocks, chunk, kBlockUnit);
+    if (row.begin == row.end) return;
+    float* const out = is_output ? p->result_at(run, row.begin)
+                                 : reinterpret_cast<float*>(run.slot_scratch + begin_slot);
+    p->compute(run, row, {0, p->w.panels()}, out);
+    p->round(run, row, out);
   };
   kernel.phases.push_back(std::move(phase));
 }
@@ -117,31 +184,42 @@ void add_tiles(Kernel& kernel, const IntegerProductRef& p) {
 void add_integer_zeros(Kernel& kernel, const IntegerProductRef& p) {
   Phase phase;
   phase.body = [p](const KernelRun& run, std::int64_t) {
-    auto* const out = static_cast<float*>(p->result(run));
+    float* const out = p->result_at(run, 0);
     std::fill_n(out, p->rows * p->w.outputs, 0.0f);
     if (p->epilogue == nullptr || p->rows == 0 || p->w.outputs == 0) return;
-    p->epilogue(run,
-                {.rows = p->rows, .columns = p->w.outputs, .c = out, .c_stride = p->w.outputs});
+    p->epilogue->run(
+        run, {.rows = p->rows, .columns = p->w.outputs, .c = out, .c_stride = p->w.outputs}, 0);
   };
   kernel.phases.push_back(std::move(phase));
 }
 
-// Adds the phases of a product. Its scratch is placed after the scratch that the kernel has already
-// reserved.
 void add_integer_product(Kernel& kernel, const KernelRequest& r, IntegerProduct product) {
   const std::int64_t elements = r.outputs[0].numel();
   const std::int64_t outputs = r.outputs[0].sizes.back();
   product.w = quantized_operands(r, 2, r.inputs[0].sizes.back(), outputs);
-  product.rows = outputs == 0 ? 0 : elements / outputs;
+  product.rows = r.inputs[1].numel();
   product.unit = &kernels::integer_kernels(kernels::integer_unit());
   product.row_bytes = product.unit->row_bytes(
       {nullptr, nullptr, product.w.int4, product.w.inputs, outputs, product.w.q8_0});
+  const bool is_empty = elements == 0 || product.w.inputs == 0;
+  const std::int64_t blocks = product.levels_output == 0 || is_empty ? 0 : rounded_blocks(product);
+  const Epilogue* const epilogue = product.epilogue.get();
+  const bool is_output = epilogue == nullptr || epilogue->is_product_in_output();
+  if (epilogue != nullptr) {
+    kernel.slot_scratch = epilogue->slot_scratch();
+    if (blocks == 0 || is_output) kernel.shared_scratch = epilogue->shared_scratch();
+  }
   product.begin_rows = aligned_size(kernel.shared_scratch);
   const auto p = std::make_shared<const IntegerProduct>(std::move(product));
-  if (elements == 0 || p->w.inputs == 0) return add_integer_zeros(kernel, p);
-  kernel.shared_scratch = p->begin_rows + static_cast<std::size_t>(p->rows) * p->row_bytes;
-  add_prepare_rows(kernel, p);
-  add_tiles(kernel, p);
+  if (is_empty) {
+    add_integer_zeros(kernel, p);
+  } else {
+    kernel.shared_scratch = p->begin_rows + static_cast<std::size_t>(p->rows) * p->row_bytes;
+    add_prepare_rows(kernel, p);
+    if (blocks > 0) return add_rounded_blocks(kernel, p, blocks, is_output);
+    add_tiles(kernel, p);
+  }
+  if (p->levels_output > 0) add_rounding(kernel, p);
 }
 
 double integer_product_flops(const KernelRequest& r) {
@@ -157,7 +235,7 @@ std::vector<ValueType> infer_integer_matmul(const InferContext& c) {
 
 Kernel integer_matmul_kernel(const KernelRequest& r) {
   Kernel kernel;
-  add_integer_product(kernel, r, {.result = [](const KernelRun& run) { return run.outputs[0]; }});
+  add_integer_product(kernel, r, {});
   return kernel;
 }
 
@@ -168,19 +246,28 @@ Cost integer_matmul_cost(const KernelRequest& r) {
 // -- integer_matmul_fused -------------------------------------------------------------------------
 
 std::vector<ValueType> infer_integer_fused(const InferContext& c) {
-  return infer_epilogue(c, integer_product_type(c), 4);
+  std::vector<ValueType> types = infer_epilogue(c, integer_product_type(c), 4);
+  if (!c.attributes().flag("quantize")) return types;
+  const ValueType result = types.at(1);
+  if (result.dtype != DType::f32) {
+    throw DTypeError(fmt::format("result 0 must be f32 to be rounded to levels, but is {}",
+                                 dtype_name(result.dtype)));
+  }
+  if (types.size() - 1 + 2 > TileProgram::kMaxResults) {
+    throw ArgumentError("a program whose first result is rounded can have at most 6 results");
+  }
+  types.push_back({DType::i8, result.shape});
+  types.push_back(
+      {DType::f32, Shape(std::vector<Dim>(result.shape.begin(), result.shape.end() - 1))});
+  return types;
 }
 
 Kernel integer_fused_kernel(const KernelRequest& r) {
-  const auto epilogue = std::make_shared<const Epilogue>(r, 4);
+  const bool quantize = r.attributes.flag("quantize");
   Kernel kernel;
-  kernel.shared_scratch = epilogue->shared_scratch();
-  kernel.slot_scratch = epilogue->slot_scratch();
-  add_integer_product(
-      kernel, r,
-      {.result = [epilogue](const KernelRun& run) { return epilogue->product(run); },
-       .epilogue = [epilogue](const KernelRun& run,
-                              const OutputTile& tile) { epilogue->run(run, tile, tile.row); }});
+  add_integer_product(kernel, r,
+                      {.epilogue = std::make_shared<const Epilogue>(r, 4, quantize),
+                       .levels_output = quantize ? r.outputs.size() - 2 : 0});
   return kernel;
 }
 
@@ -219,9 +306,11 @@ void add_integer_matmul(OpSet& ops) {
       "integer_matmul_fused",
       "integer_matmul followed by a tile program (ops/fusion/tile_program.h), as in "
       "matmul_fused. Returns the same bits as computing the product and the steps "
-      "separately.");
+      "separately. With `quantize`, the last two outputs are the levels and steps of "
+      "quantize_rows(out0), whose rows are rounded while they are in cache.");
   for (InputSpec& operand : epilogue_inputs()) fused.inputs.push_back(std::move(operand));
   fused.attributes.push_back({"program", std::string(), true});
+  fused.attributes.push_back({"quantize", false});
   fused.outputs = epilogue_outputs();
   fused.infer = infer_integer_fused;
   fused.kernel = integer_fused_kernel;

@@ -142,6 +142,41 @@ BOOST_AUTO_TEST_CASE(products_of_one_activation_share_its_integers) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_product_rounds_its_result_for_the_next_product) {
+  Graph graph;
+  const Value x = graph.input("x", DType::f32, {"rows", 48});
+  const Variable up = graph.variable("up", DType::f32, {48, 1100});
+  const Variable down = graph.variable("down", DType::f32, {1100, 48});
+  auto store = std::make_shared<VariableStore>();
+  store->insert("up", VariableKind::parameter, sample_uniform({48, 1100}, 61));
+  store->insert("down", VariableKind::parameter, sample_uniform({1100, 48}, 62));
+  const Value hidden = gelu(matmul(fake_quantize(x), up));
+  Program alone("alone"), both("both"), last("last");
+  alone.output("y", matmul(fake_quantize(hidden), down));
+  both.output("y", matmul(fake_quantize(hidden), down));
+  both.output("hidden", hidden);
+  last.output("y", matmul(fake_quantize(graph.input("h", DType::f32, {"rows", 1100})), down));
+  const QuantizedModel model =
+      quantize({alone, both, last}, *store, {.weights = WeightFormat::int8});
+  for (const Program& program : model.programs)
+    BOOST_TEST(counts_after_passes(program).at("quantize_rows") == 1);  // of the input
+  for (const std::int64_t rows : {1, 5, 600}) {
+    const Tensor input = sample_uniform({rows, 48}, 63);
+    testing::for_each_simd_target([&](const char* target) {
+      for (const int threads : {1, 2, 3}) {
+        BOOST_TEST_CONTEXT(target << " " << rows << " rows " << threads << " threads") {
+          Session session(*model.graph, model.store, {.threads = threads});
+          const Results results = session.run(model.programs[1], {{"x", input}});
+          const Results expected = session.run(model.programs[2], {{"h", results["hidden"]}});
+          BOOST_TEST(testing::expect_same_bits(results["y"], expected["y"]));
+          BOOST_TEST(testing::expect_same_bits(session.run(model.programs[0], {{"x", input}})["y"],
+                                               expected["y"]));
+        }
+      }
+    });
+  }
+}
+
 BOOST_AUTO_TEST_CASE(activations_are_rounded_only_if_the_program_requests_it) {
   IntegerNet net(WeightFormat::int8, false);
   const QuantizedModel model = quantize({net.program}, *net.store, {.weights = WeightFormat::int8});

@@ -110,7 +110,7 @@ void run_epilogue(const ScalarCall& call, std::size_t first, std::vector<NumberT
     operands.push_back({std::move(numbers), key ? call.in[i] : Tensor()});
   }
   auto results = scalar_tile_program(text, operands, out[0].sizes);
-  for (std::size_t r = 0; r + 1 < out.size(); ++r) out[r + 1].elements = std::move(results[r]);
+  for (std::size_t r = 0; r < results.size(); ++r) out[r + 1].elements = std::move(results[r]);
 }
 
 void matmul_fused(const ScalarCall& call, std::vector<NumberTensor>& out) {
@@ -343,6 +343,16 @@ void integer_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
 void integer_matmul_fused(const ScalarCall& call, std::vector<NumberTensor>& out) {
   integer_matmul(call, out);
   run_epilogue(call, 4, out);
+  if (!call.attributes.flag("quantize")) return;
+  Tensor first = Tensor::empty(DType::f32, out[1].sizes);
+  for (std::int64_t i = 0; i < first.numel(); ++i) {
+    const Number& n = out[1].elements[static_cast<std::size_t>(i)];
+    first.mutable_data<float>()[i] = static_cast<float>(n.value);
+  }
+  const std::vector<Tensor> operands = {first, Tensor()};
+  std::vector<NumberTensor> rounded(out.end() - 2, out.end());
+  quantize_rows({.op = call.op, .in = operands, .attributes = {}}, rounded);
+  std::move(rounded.begin(), rounded.end(), out.end() - 2);
 }
 
 }  // namespace

@@ -41,12 +41,14 @@ Tensor sample_levels(const Sizes& sizes, std::uint64_t seed) {
 
 /// Adds a product of levels [..., inputs] for every format.
 void add_products(std::vector<OpSample>& samples, const Sizes& sizes, std::int64_t outputs,
-                  const char* program = nullptr, const std::vector<Sizes>& operands = {}) {
+                  const char* program = nullptr, const std::vector<Sizes>& operands = {},
+                  bool quantize = false) {
   for (const auto format : {QuantizedFormat::int8, QuantizedFormat::int4, QuantizedFormat::q8_0}) {
     const QuantizedMatrix m = sample_quantized(format, sizes.back(), outputs);
     const Tensor step = sample_uniform(Sizes(sizes.begin(), sizes.end() - 1), 52, 0.01, 0.02);
     OpSample sample{{sample_levels(sizes, 53), step, m.q, m.scale}, {{"outputs", outputs}}};
     if (program != nullptr) sample.attributes.set("program", std::string(program));
+    if (quantize) sample.attributes.set("quantize", true);
     std::uint32_t seed = 54;
     for (const Sizes& operand : operands) sample.inputs.push_back(sample_uniform(operand, seed++));
     samples.push_back(std::move(sample));
@@ -81,6 +83,14 @@ std::vector<OpSample> integer_matmul_fused_samples() {
   add_products(samples, {0, 5}, 3, gelu, {{3}});
   add_products(samples, {2, 0}, 3, gelu, {{3}});
   add_products(samples, {2, 3}, 0, gelu, {{0}});
+  // Few rows, blocks of whole rows (more than 2 MiB of results), and empty results.
+  const char* biased = "%2 = add(%0, %1); %3 = relu(%2); return %3";
+  add_products(samples, {3, 40}, 150, biased, {{150}}, true);
+  add_products(samples, {2, 2, 33}, 48, "%1 = relu(%0); return %1, %0", {}, true);
+  add_products(samples, {331, 3}, 1600, biased, {{1600}}, true);
+  add_products(samples, {0, 5}, 3, biased, {{3}}, true);
+  add_products(samples, {2, 0}, 3, biased, {{3}}, true);
+  add_products(samples, {2, 3}, 0, biased, {{0}}, true);
   return samples;
 }
 
@@ -109,7 +119,17 @@ std::vector<OpErrorSample> integer_matmul_fused_errors() {
   return {{{levels, step, q, scale, {DType::f32, {2, 1}}},
            bias,
            "%1 must have the product's shape [2, 3], one element per column"},
-          {{levels, step, q, scale}, bias, "the program has 2 inputs, but 1"}};
+          {{levels, step, q, scale}, bias, "the program has 2 inputs, but 1"},
+          {{levels, step, q, scale},
+           {{"outputs", std::int64_t{3}},
+            {"program", std::string("%1 = cast(%0, dtype=bf16); return %1")},
+            {"quantize", true}},
+           "result 0 must be f32 to be rounded to levels, but is bf16"},
+          {{levels, step, q, scale},
+           {{"outputs", std::int64_t{3}},
+            {"program", std::string("%1 = relu(%0); return %1, %0, %1, %0, %1, %0, %1")},
+            {"quantize", true}},
+           "a program whose first result is rounded can have at most 6 results"}};
 }
 
 }  // namespace
