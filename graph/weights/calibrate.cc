@@ -142,7 +142,7 @@ double largest_of(const Tensor& tensor) {
   return largest;
 }
 
-/// Returns the matrices with inputs that were not all zero.
+/// Returns the matrices with inputs that reach kLeastInput.
 std::vector<WeightMatrix> with_inputs(const std::vector<Program>& programs,
                                       const std::map<std::string, InputStatistics>& inputs) {
   std::vector<WeightMatrix> chosen = multiplied(programs);

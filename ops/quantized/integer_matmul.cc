@@ -11,7 +11,7 @@
 #include "weft/core/rounding.h"
 #include "weft/ops/fusion/epilogue.h"
 #include "weft/ops/kernels/integer/integer_product.h"
-#include "weft/ops/kernels/integer/quantize_rows.h"
+#include "weft/ops/kernels/quantized/quantize_rows.h"
 #include "weft/ops/operands.h"
 #include "weft/ops/quantized/quantized_operands.h"
 

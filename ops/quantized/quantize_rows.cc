@@ -6,7 +6,7 @@
 
 #include "weft/core/error.h"
 #include "weft/ops/builtin.h"
-#include "weft/ops/kernels/integer/quantize_rows.h"
+#include "weft/ops/kernels/quantized/quantize_rows.h"
 #include "weft/ops/quantized/integer_matmul.h"
 
 namespace weft {

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "weft/ops/kernels/integer/quantize_rows.h"
+#include "weft/ops/kernels/quantized/quantize_rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/quantized/int8_rows.cc"

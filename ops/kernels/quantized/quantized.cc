@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "weft/ops/kernels/cpu_features.h"
 #include "weft/ops/kernels/quantized/quantized_dot.h"
-#include "weft/ops/kernels/targets/cpu_features.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/quantized/quantized.cc"

@@ -7,7 +7,7 @@
 #define WEFT_OPS_KERNELS_QUANTIZED_WEIGHTS_INL_H_
 #endif
 
-#include "weft/ops/kernels/quantized/quantized.h"
+#include "weft/ops/kernels/quantized/quantized_weights.h"
 #include "weft/ops/kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,6 +1,6 @@
 #include "weft/ops/kernels/gemm/bf16_split/unit.h"
 
-#include "weft/ops/kernels/targets/cpu_features.h"
+#include "weft/ops/kernels/cpu_features.h"
 
 namespace weft::kernels {
 

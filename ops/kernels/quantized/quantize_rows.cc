@@ -1,10 +1,10 @@
-#include "weft/ops/kernels/integer/quantize_rows.h"
+#include "weft/ops/kernels/quantized/quantize_rows.h"
 
 #include <math.h>
 #include <stdint.h>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "weft/ops/kernels/integer/quantize_rows.cc"
+#define HWY_TARGET_INCLUDE "weft/ops/kernels/quantized/quantize_rows.cc"
 #include "hwy/foreach_target.h"
 #include "weft/ops/kernels/simd-inl.h"
 

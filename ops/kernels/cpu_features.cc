@@ -1,4 +1,4 @@
-#include "weft/ops/kernels/targets/cpu_features.h"
+#include "weft/ops/kernels/cpu_features.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
