@@ -86,7 +86,7 @@ std::vector<OpSample> integer_matmul_fused_samples() {
   // Few rows, blocks of whole rows (more than 2 MiB of results), and empty results.
   const char* biased = "%2 = add(%0, %1); %3 = relu(%2); return %3";
   add_products(samples, {3, 40}, 150, biased, {{150}}, true);
-  add_products(samples, {2, 2, 33}, 48, "%1 = relu(%0); return %1, %0", {}, true);
+  add_products(samples, {2, 2, 33}, 48, "%1 = relu(%0); %2 = neg(%1); return %1, %2", {}, true);
   add_products(samples, {331, 3}, 1600, biased, {{1600}}, true);
   add_products(samples, {0, 5}, 3, biased, {{3}}, true);
   add_products(samples, {2, 0}, 3, biased, {{3}}, true);
@@ -127,7 +127,9 @@ std::vector<OpErrorSample> integer_matmul_fused_errors() {
            "result 0 must be f32 to be rounded to levels, but is bf16"},
           {{levels, step, q, scale},
            {{"outputs", std::int64_t{3}},
-            {"program", std::string("%1 = relu(%0); return %1, %0, %1, %0, %1, %0, %1")},
+            {"program",
+             std::string("%1 = relu(%0); %2 = neg(%1); %3 = neg(%2); %4 = neg(%3); %5 = neg(%4); "
+                         "%6 = neg(%5); %7 = neg(%6); return %1, %2, %3, %4, %5, %6, %7")},
             {"quantize", true}},
            "a program whose first result is rounded can have at most 6 results"}};
 }
