@@ -124,17 +124,20 @@ void add_rows(Kernel& kernel, const ProductRef& p, const RowBlocks& block, Chunk
   kernel.phases.push_back(std::move(product));
 }
 
-// Adds the phases of a product that reads the quantised weights directly. The number of rows that
-// are converted at a time is limited, so that they need little memory.
+// Adds the phases of a product that reads the quantised weights directly. At most kBlocks blocks of
+// rows are converted at a time, so that they need little memory, unless there would be more than
+// kMostTimes times.
 void add_direct(Kernel& kernel, const ProductRef& p) {
-  constexpr std::int64_t kBlockElements = 1 << 16, kLeastRows = 16, kMostRows = 64, kBlocks = 8;
+  constexpr std::int64_t kBlockElements = 1 << 16, kLeastRows = 16, kMostRows = 64;
+  constexpr std::int64_t kBlocks = 8, kMostTimes = 64;
   RowBlocks block;
   block.rows = std::min(p->rows, std::clamp(kBlockElements / p->w.inputs, kLeastRows, kMostRows));
   block.bytes = kernels::prepared_rows_bytes(p->w.inputs, block.rows);
   block.scratch = aligned_size(kernel.shared_scratch);
-  const std::int64_t rows_at_once = std::min(p->rows, kBlocks * block.rows);
-  kernel.shared_scratch =
-      block.scratch + static_cast<std::size_t>(divide_up(rows_at_once, block.rows)) * block.bytes;
+  const std::int64_t blocks = divide_up(p->rows, block.rows);
+  const std::int64_t at_once = std::min(blocks, std::max(kBlocks, divide_up(blocks, kMostTimes)));
+  const std::int64_t rows_at_once = at_once * block.rows;
+  kernel.shared_scratch = block.scratch + static_cast<std::size_t>(at_once) * block.bytes;
   for (std::int64_t first = 0; first < p->rows; first += rows_at_once)
     add_rows(kernel, p, block, {first, std::min(first + rows_at_once, p->rows)});
 }

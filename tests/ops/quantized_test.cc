@@ -539,8 +539,8 @@ BOOST_AUTO_TEST_CASE(rows_of_int8_with_nan_infinity_or_tiny_values_are_as_docume
                         {3, infinity, {0, 0}, NAN},
                         {-infinity, 0, {0, 0}, NAN},
                         {0x1p-149F, -0x1p-148F, {0, 0}, 0},
-                        // The scale is rounded down, so the quotients exceed 127.
-                        {0x1p-140F, -0x1p-140F, {127, -127}, 0x1p-147F},
+                        {0x1.fp-101F, -0x1p-101F, {0, 0}, 0},
+                        {0x1p-100F, -0x1p-101F, {127, -64}, 0x1p-100F / 127},
                         {3e38F, -1.5e38F, {127, -64}, 3e38F / 127}};
   testing::for_each_simd_target([&](const char* target) {
     for (const Case& one : cases) {
