@@ -205,6 +205,33 @@ BOOST_AUTO_TEST_CASE(gradients_of_narrow_operands_match_those_of_widened_ones_bi
   });
 }
 
+BOOST_AUTO_TEST_CASE(gradients_without_queries_need_no_scratch_for_their_operands) {
+  const OpRecord& op = builtin_ops()->at("attention_grad_narrow");
+  const Attributes attributes = op.complete({{"scale", 0.9}}).evaluate(Bindings{});
+  // Returns the scratch for operands of `dtype` with [B, H, Lq] queries and `size` for Lk, D and
+  // Dv.
+  const auto scratch = [&](DType dtype, const Sizes& queries, std::int64_t size) {
+    const std::int64_t B = queries[0], H = queries[1], Lq = queries[2];
+    const OperandSpec q{dtype, {B, H, Lq, size}}, k{dtype, {B, H, size, size}};
+    const OperandSpec absent{DType::f32, {}, false};
+    KernelRequest request;
+    request.inputs = {{DType::f32, q.sizes}, q, {DType::f32, queries}, q, k, k};
+    request.inputs.resize(attention_op::kGradOffsets + 1, absent);
+    request.outputs = {{DType::f32, q.sizes}, {DType::f32, k.sizes}, {DType::f32, k.sizes}};
+    request.outputs.resize(op.outputs.size(), absent);
+    request.attributes = attributes;
+    return op.kernel(request).slot_scratch;
+  };
+  // Operands without queries are empty, so that their other sizes may exceed any memory.
+  const std::int64_t hostile = std::int64_t{1} << 40;
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    BOOST_TEST(scratch(dtype, {1, 1, 1}, 1000) > scratch(dtype, {1, 1, 1}, 1));
+    for (const Sizes& queries : {Sizes{0, 4, 1000}, Sizes{1, 0, 1000}, Sizes{1, 4, 0}}) {
+      BOOST_TEST(scratch(dtype, queries, hostile) == scratch(dtype, {0, 1, 1}, 1));
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(fully_masked_queries_give_zeros) {
   std::vector<Tensor> in = attention_operands(2, 2, 1, 4, 5, 3, 2);
   in[10] = ints({0, 3});

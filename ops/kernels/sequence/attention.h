@@ -201,12 +201,17 @@ struct AttentionArgs {
       return 1;
     return std::max<std::int64_t>(1, (block_keys() + part_keys() - 1) / part_keys());
   }
+  /// Returns true if there are no queries. Then no key or value is read, and the other sizes may be
+  /// too large for any memory.
+  bool is_empty() const { return B == 0 || H == 0 || Lq == 0; }
   /// Return the numbers of elements that the gradient needs for widened queries (and for a row of
   /// the output) and for widened keys and values, rounded to whole vectors.
   std::int64_t wide_queries() const {
-    return narrow_queries ? ((Lq + 1) * std::max(D, Dv) + 15) / 16 * 16 : 0;
+    return narrow_queries && !is_empty() ? ((Lq + 1) * std::max(D, Dv) + 15) / 16 * 16 : 0;
   }
-  std::int64_t wide_keys() const { return narrow ? (Lk * (D + Dv) + 15) / 16 * 16 : 0; }
+  std::int64_t wide_keys() const {
+    return narrow && !is_empty() ? (Lk * (D + Dv) + 15) / 16 * 16 : 0;
+  }
   /// Returns the row index of a query in a [B, H, Lq, ...] array.
   std::int64_t query_row(std::int64_t b, std::int64_t h, std::int64_t i) const {
     return (b * H + h) * Lq + i;
@@ -281,9 +286,8 @@ void attention_delta(const AttentionArgs<float>& args, const AttentionGrads<floa
 void attention_delta(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
                      std::int64_t begin, std::int64_t end, std::byte* scratch);
 
-/// Computes grads.norm for one block of at most kQueryBlock queries, starting with i0: 1 /
-/// sum(exp(s
-/// - lse)) if lse is large (see kLargeLse), else 1.
+/// Computes grads.norm for one block of at most kQueryBlock queries, starting with i0:
+/// 1 / sum(exp(s - lse)) if lse is large (see kLargeLse), else 1.
 void attention_norms(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
                      std::int64_t b, std::int64_t h, std::int64_t i0, std::byte* scratch);
 void attention_norms(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,

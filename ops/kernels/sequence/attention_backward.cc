@@ -31,24 +31,21 @@ struct Tile {
 };
 
 /// Returns the operands with the queries [i0, i1) of head h and the keys and values [j0, j1)
-/// widened if they are narrow.
+/// widened if they are narrow and neither range is empty.
 template <class T>
 AttentionArgs<T> widened_operands(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i0,
                                   int64_t i1, int64_t j0, int64_t j1, const Tile<T>& tile) {
   AttentionArgs<T> result = a;
-  if (a.narrow_queries) {
-    widen_queries(result, a.query_row(b, h, i0), HWY_MAX(i1 - i0, int64_t{0}), tile.wide_queries);
-  }
-  if (a.narrow && j0 < j1) {
-    const int64_t first = a.key_row(b, h, j0), count = j1 - j0;
-    T* const values = tile.wide_keys + count * a.D;
-    widen(a.narrow_k + first * a.D, count * a.D, tile.wide_keys);
-    widen(a.narrow_v + first * a.Dv, count * a.Dv, values);
-    result.narrow = false;
-    result.k = tile.wide_keys;
-    result.v = values;
-    result.first_key_row = first;
-  }
+  if (!a.narrow || i0 >= i1 || j0 >= j1) return result;
+  widen_queries(result, a.query_row(b, h, i0), i1 - i0, tile.wide_queries);
+  const int64_t first = a.key_row(b, h, j0), count = j1 - j0;
+  T* const values = tile.wide_keys + count * a.D;
+  widen(a.narrow_k + first * a.D, count * a.D, tile.wide_keys);
+  widen(a.narrow_v + first * a.Dv, count * a.Dv, values);
+  result.narrow = false;
+  result.k = tile.wide_keys;
+  result.v = values;
+  result.first_key_row = first;
   return result;
 }
 

@@ -366,6 +366,7 @@ std::size_t attention_grad_scratch_bytes(const AttentionArgs<T>& args) {
   const std::int64_t rows = (args.soft_cap > 0 ? 3 : 2) * kQueryBlock + 1;
   const std::int64_t wide = args.wide_queries() + args.wide_keys();
   const std::size_t tiles = static_cast<std::size_t>(rows * kKeyBlock + wide) * sizeof(T);
+  if (args.is_empty()) return tiles;
   std::size_t products = 0;
   for (const std::int64_t width : {args.D, args.Dv}) {
     products = std::max(
