@@ -97,26 +97,32 @@ HWY_INLINE void attention_row(const AttentionArgs<T>& a, int64_t b, int64_t h, i
 }
 
 /// Sets s[r * stride + c] to the score of query i0 + r and key j0 + c, or to -inf if the key is not
-/// visible. Narrow keys are only supported for a single query or if batch_invariant is set. With a
-/// soft cap, sets `slope`, which has the same layout, to its derivatives unless it is null. With a
-/// single query, computes the scores of the `heads` heads from h, which share a key head; head h +
-/// x has the scores s[x * stride + c].
-template <class T>
-HWY_INLINE void attention_scores(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t heads,
-                                 int64_t i0, int64_t rows, int64_t j0, int64_t cols, T* s,
-                                 int64_t stride, std::byte* gemm_scratch, T* slope = nullptr) {
+/// visible. Keys may be narrow if `kNarrow` is true and there is a single query or batch_invariant
+/// is set. With a soft cap, sets `slope`, which has the same layout, to its derivatives unless it
+/// is null. With a single query, computes the scores of the `heads` heads from h, which share a key
+/// head; head h + x has the scores s[x * stride + c]. Not inlined, because the code is large.
+template <bool kNarrow, class T>
+HWY_NOINLINE void attention_scores(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t heads,
+                                   int64_t i0, int64_t rows, int64_t j0, int64_t cols, T* s,
+                                   int64_t stride, std::byte* gemm_scratch, T* slope = nullptr) {
   const T* q = a.query(b, h, i0);
   for (int64_t c = 0, part = 0; c < cols; c += part) {
     part = a.contiguous(j0 + c, cols - c);
     const int64_t key = a.key_row(b, h, j0 + c);
-    if (a.packed) {
-      single_query_scores(q, heads * rows, a.packed_k + key * (a.D + kScaleElements<int8_t>), part,
-                          a.D, a.packed_v + key * (a.Dv + kScaleElements<int8_t>), a.Dv, s + c,
-                          stride);
-    } else if (a.narrow) {
-      single_query_scores(q, heads * rows, a.narrow_k + key * a.D, part, a.D,
-                          a.narrow_v + key * a.Dv, a.Dv, s + c, stride);
-    } else if (a.batch_invariant || (rows == 1 && a.engine == nullptr)) {
+    if constexpr (kNarrow) {
+      if (a.packed) {
+        single_query_scores(q, heads * rows, a.packed_k + key * (a.D + kScaleElements<int8_t>),
+                            part, a.D, a.packed_v + key * (a.Dv + kScaleElements<int8_t>), a.Dv,
+                            s + c, stride);
+        continue;
+      }
+      if (a.narrow) {
+        single_query_scores(q, heads * rows, a.narrow_k + key * a.D, part, a.D,
+                            a.narrow_v + key * a.Dv, a.Dv, s + c, stride);
+        continue;
+      }
+    }
+    if (a.batch_invariant || (rows == 1 && a.engine == nullptr)) {
       single_query_scores(q, heads * rows, a.k + key * a.D, part, a.D, a.v + key * a.Dv, a.Dv,
                           s + c, stride);
     } else {

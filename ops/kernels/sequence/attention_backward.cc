@@ -54,8 +54,8 @@ AttentionArgs<T> widened_operands(const AttentionArgs<T>& a, int64_t b, int64_t 
 template <class T>
 void compute_tile(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, int64_t h,
                   int64_t i0, int64_t rows, int64_t j0, int64_t cols, const Tile<T>& tile) {
-  attention_scores(a, b, h, 1, i0, rows, j0, cols, tile.p, kKeyBlock, tile.gemm_scratch,
-                   tile.slope);
+  attention_scores<false>(a, b, h, 1, i0, rows, j0, cols, tile.p, kKeyBlock, tile.gemm_scratch,
+                          tile.slope);
   kernels::gemm({.m = rows,
                  .n = cols,
                  .k = a.Dv,
@@ -171,7 +171,7 @@ void norms(const AttentionArgs<T>& args, const AttentionGrads<T>& grads, int64_t
       widened_operands(args, b, h, i0, i0 + rows, keys.begin, keys.end, tile);
   for (int64_t j0 = keys.begin; j0 < keys.end; j0 += kKeyBlock) {
     const int64_t cols = HWY_MIN(kKeyBlock, keys.end - j0);
-    attention_scores(a, b, h, 1, i0, rows, j0, cols, tile.p, kKeyBlock, tile.gemm_scratch);
+    attention_scores<false>(a, b, h, 1, i0, rows, j0, cols, tile.p, kKeyBlock, tile.gemm_scratch);
     for (int64_t r = 0; r < rows; ++r) {
       if (grads.norm[first + r] != 0) continue;
       sums[r] += row_sum_exp<T>(tile.p + r * kKeyBlock, cols, grads.lse[first + r], nullptr);

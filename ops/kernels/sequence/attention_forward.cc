@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "weft/ops/kernels/sequence/attention.h"
 
@@ -17,6 +18,10 @@ namespace {
 /// The number of keys per block that several heads process in turn. A multiple of the 4 keys that
 /// single_query_scores() processes together.
 constexpr int64_t kSharedKeys = 64;
+
+/// True if keys and values may be narrow, which requires float queries. Their kernels are large.
+template <class T>
+constexpr bool kMayBeNarrow = std::is_same_v<T, float>;
 
 /// Returns the number of rows of scores that a call computes at most.
 template <class T>
@@ -61,16 +66,20 @@ AttentionArgs<T> gathered_keys(const AttentionArgs<T>& a, int64_t b, int64_t h, 
     const int64_t from = a.key_row(b, h, j);
     T* k = wide + (j - keys.begin) * a.D;
     T* v = wide + a.most_keys() * a.D + (j - keys.begin) * a.Dv;
-    if (a.packed) {
-      widen_rows(a.packed_k + from * int8_row_bytes(a.D), part, a.D, k);
-      widen_rows(a.packed_v + from * int8_row_bytes(a.Dv), part, a.Dv, v);
-    } else if (a.narrow) {
-      widen(a.narrow_k + from * a.D, part * a.D, k);
-      widen(a.narrow_v + from * a.Dv, part * a.Dv, v);
-    } else {
-      std::copy_n(a.k + from * a.D, part * a.D, k);
-      std::copy_n(a.v + from * a.Dv, part * a.Dv, v);
+    if constexpr (kMayBeNarrow<T>) {
+      if (a.packed) {
+        widen_rows(a.packed_k + from * int8_row_bytes(a.D), part, a.D, k);
+        widen_rows(a.packed_v + from * int8_row_bytes(a.Dv), part, a.Dv, v);
+        continue;
+      }
+      if (a.narrow) {
+        widen(a.narrow_k + from * a.D, part * a.D, k);
+        widen(a.narrow_v + from * a.Dv, part * a.Dv, v);
+        continue;
+      }
     }
+    std::copy_n(a.k + from * a.D, part * a.D, k);
+    std::copy_n(a.v + from * a.Dv, part * a.Dv, v);
   }
   if (keys.begin < keys.end) result.first_key_row = result.key_row(b, h, keys.begin);
   return result;
@@ -110,16 +119,23 @@ void multiply_values(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t he
     part = a.contiguous(first + c, count - c);
     const int64_t row = a.key_row(b, h, first + c), value = row * a.Dv;
     const bool add = accumulate || c > 0;
-    if (a.packed) {
-      single_query_values(p + c, stride, heads * rows, a.packed_v + row * int8_row_bytes(a.Dv),
-                          part, a.Dv, target, add);
-    } else if (a.narrow) {
-      single_query_values(p + c, stride, heads * rows, a.narrow_v + value, part, a.Dv, target, add);
-    } else if (a.batch_invariant || (rows == 1 && a.engine == nullptr)) {
+    if constexpr (kMayBeNarrow<T>) {
+      if (a.packed) {
+        single_query_values(p + c, stride, heads * rows, a.packed_v + row * int8_row_bytes(a.Dv),
+                            part, a.Dv, target, add);
+        continue;
+      }
+      if (a.narrow) {
+        single_query_values(p + c, stride, heads * rows, a.narrow_v + value, part, a.Dv, target,
+                            add);
+        continue;
+      }
+    }
+    if (a.batch_invariant || (rows == 1 && a.engine == nullptr)) {
       single_query_values(p + c, stride, heads * rows, a.v + value, part, a.Dv, target, add);
     } else {
-      // Keys of other texts have probability 0. The engine adds the keys in order, so that it makes
-      // no difference where they are; products with few columns add them in several lanes.
+      // Keys of other texts have probability 0. The engine adds the keys in order, so that
+      // their positions make no difference; products with few columns add them in several lanes.
       const kernels::GemmEngine* engine =
           a.engine == nullptr && a.offsets ? &kernels::fma_engine(dtype_of<T>) : a.engine;
       kernels::gemm({.m = rows,
@@ -177,8 +193,8 @@ void forward_group(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t h
   // queries of batch-invariant programs.
   const int64_t block = heads > 1 || args.batch_invariant ? kSharedKeys : count;
   for (int64_t c = 0; c < count; c += block) {
-    attention_scores(a, b, h, heads, i0, rows, keys.begin + c, HWY_MIN(block, count - c), s + c,
-                     stride, gemm_scratch);
+    attention_scores<kMayBeNarrow<T>>(a, b, h, heads, i0, rows, keys.begin + c,
+                                      HWY_MIN(block, count - c), s + c, stride, gemm_scratch);
   }
   for (int64_t n = 0; n < heads * rows; ++n) {
     normalise(a, b, h + n / rows, i0 + n % rows, keys.begin, count, s + n * stride, factor, lse);
@@ -216,8 +232,8 @@ void forward_part(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t pa
   T* s = reinterpret_cast<T*>(scratch);
   const int64_t block = heads > 1 ? kSharedKeys : a.part_keys();
   for (int64_t c = 0; c < count; c += block) {
-    attention_scores(a, b, h, heads, 0, 1, first + c, HWY_MIN(block, count - c), s + c, stride,
-                     nullptr);
+    attention_scores<kMayBeNarrow<T>>(a, b, h, heads, 0, 1, first + c, HWY_MIN(block, count - c),
+                                      s + c, stride, nullptr);
   }
   for (int64_t n = 0; n < heads; ++n) {
     T* row = s + n * stride;
