@@ -2,6 +2,8 @@
 // in its original layout.
 #include "weft/ops/kernels/gemm/skinny.h"
 #include "weft/ops/gemm/detail.h"
+#include "weft/ops/kernels/gemm/bf16_split/choose.h"
+#include "weft/ops/kernels/gemm/bf16_split/few_rows.h"
 
 namespace weft::gemm_detail {
 namespace {
@@ -111,6 +113,61 @@ void add_pieces(Kernel& kernel, const JobRef& job, bool transposed) {
   kernel.phases.push_back(std::move(phase));
 }
 
+// Adds a product of few rows with a bfloat16 matrix on a unit for dot products. The first phase
+// rounds the rows of A.
+void add_dots(Kernel& kernel, const JobRef& job, kernels::Bf16Unit unit) {
+  const GemmBatch& batch = job->batch;
+  const std::int64_t rows = kernels::dot_rows(batch.m);
+  Phase round;
+  round.chunks = std::min(rows, chunk_count(rows * batch.k, kCopiedElementsPerChunk));
+  round.cost_ns = static_cast<double>(rows * batch.k) / kCopiedElementsPerNs;
+  round.body = [job, unit, rows, chunks = round.chunks](const KernelRun& run, std::int64_t chunk) {
+    const MatrixSource a = job->source(job->batch.a, job->pointers(run).a, 0);
+    const auto [begin, end] = chunk_range(rows, chunks, chunk);
+    for (std::int64_t row = begin; row < end; ++row) {
+      kernels::round_few_rows(unit, a, job->batch.m, job->batch.k, row,
+                              run.shared_scratch + job->shared_begin);
+    }
+  };
+  kernel.phases.push_back(std::move(round));
+  const SkinnyPieces pieces =
+      skinny_pieces(batch.b.dtype, batch.b.column_stride, batch.n, batch.k, 1);
+  Phase dots;
+  dots.chunks = pieces.count;
+  dots.cost_ns = pieces.cost_ns(1);
+  dots.body = [job, unit, pieces](const KernelRun& run, std::int64_t chunk) {
+    const GemmBatch& g = job->batch;
+    const GemmPointers at = job->pointers(run);
+    const auto [first, last] = chunk_range(g.n, pieces.count, chunk, pieces.run_length);
+    if (first == last) return;
+    kernels::few_rows_gemm(unit,
+                           {.m = g.m,
+                            .n = last - first,
+                            .k = g.k,
+                            .a = job->source(g.a, at.a, 0),
+                            .b = job->source(g.b, at.b, 0).from(0, first),
+                            .c = job->c_at(at.c, 0, 0, first),
+                            .c_row_stride = g.c.row_stride,
+                            .accumulate = g.accumulate},
+                           run.shared_scratch + job->shared_begin,
+                           run.slot_scratch + job->slot_begin);
+    job->run_epilogue(run, 0, {0, g.m}, {first, last}, at.c);
+  };
+  kernel.phases.push_back(std::move(dots));
+}
+
+// Returns the unit for add_dots(), or nullopt if the operands or the CPU do not fit. The engine of
+// batch-invariant products does not have its bits.
+std::optional<kernels::Bf16Unit> dots_unit(const GemmBatch& batch) {
+  const auto source = [](const GemmOperand& operand) {
+    return MatrixSource{nullptr, operand.dtype, operand.row_stride, operand.column_stride};
+  };
+  if (batch.m > kernels::kMostSkinnyRows || batch.count != 1 || batch.batch_invariant ||
+      batch.c.dtype != DType::f32 || !kernels::few_rows_fit(source(batch.a), source(batch.b)))
+    return std::nullopt;
+  return kernels::choose_few_rows_unit(batch.precision, batch.n, batch.k);
+}
+
 // Returns true if B should be streamed although there are more than kSkinnyRows rows. This is the
 // case if B is too large for the caches, so that packing it would cost as much as the product. A
 // must be contiguous, because copies of this number of rows could take much scratch memory.
@@ -151,6 +208,11 @@ double SkinnyPieces::cost_ns(std::int64_t products) const {
 bool add_skinny_gemm(Kernel& kernel, const std::shared_ptr<GemmJob>& job,
                      const std::function<void(std::size_t, std::size_t)>& reserve) {
   const GemmBatch& batch = job->batch;
+  if (const auto unit = dots_unit(batch)) {
+    reserve(kernels::few_rows_bytes(batch.m, batch.k), kernels::few_rows_scratch_bytes());
+    add_dots(kernel, job, *unit);
+    return true;
+  }
   const auto fits = [](std::int64_t row_stride, std::int64_t column_stride) {
     return kernels::skinny_gemm_fits({nullptr, DType::f32, row_stride, column_stride});
   };

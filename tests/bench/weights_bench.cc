@@ -17,20 +17,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-enum class Format { f32, bf16, int8, q8_0, int4 };
-constexpr std::pair<Format, const char*> kFormats[] = {{Format::f32, "f32"},
-                                                       {Format::bf16, "bf16"},
-                                                       {Format::int8, "int8"},
-                                                       {Format::q8_0, "q8_0"},
-                                                       {Format::int4, "int4"}};
+// `medium` is bf16 stored as [outputs, inputs], at this precision.
+enum class Format { f32, bf16, medium, int8, q8_0, int4 };
+constexpr std::pair<Format, const char*> kFormats[] = {
+    {Format::f32, "f32"},   {Format::bf16, "bf16"}, {Format::medium, "bf16-medium"},
+    {Format::int8, "int8"}, {Format::q8_0, "q8_0"}, {Format::int4, "int4"}};
 
 struct Shape {
   std::int64_t rows, outputs, inputs;
 };
 // Layers of GPT-2 small: the attention projection, the feed-forward layers, and the tied output
 // layer.
-constexpr Shape kShapes[] = {{1, 768, 768},   {1, 3072, 768}, {1, 768, 3072},
-                             {1, 50257, 768}, {4, 3072, 768}, {8, 3072, 768}};
+constexpr Shape kShapes[] = {{1, 768, 768},  {1, 3072, 768}, {1, 768, 3072}, {1, 50257, 768},
+                             {4, 3072, 768}, {8, 3072, 768}, {8, 768, 3072}, {16, 768, 3072}};
 
 struct Cache {
   std::int64_t heads, kv_heads, keys, size;
@@ -136,7 +135,8 @@ class Stream {
 Stream product(const Shape& shape, Format format, int threads) {
   std::vector<Tensor> weights = {random_tensor({shape.inputs, shape.outputs})};
   Attributes attributes;
-  const bool quantized = format != Format::f32 && format != Format::bf16;
+  const bool quantized =
+      format != Format::f32 && format != Format::bf16 && format != Format::medium;
   if (quantized) {
     const QuantizedMatrix m = quantize_matrix(weights[0],
                                               format == Format::int8   ? QuantizedFormat::int8
@@ -147,6 +147,10 @@ Stream product(const Shape& shape, Format format, int threads) {
     attributes.set("outputs", shape.outputs);
   } else if (format == Format::bf16) {
     weights[0] = weights[0].to(DType::bf16);
+  } else if (format == Format::medium) {
+    weights[0] = random_tensor({shape.outputs, shape.inputs}).to(DType::bf16);
+    attributes.set("transpose_b", true);
+    attributes.set("precision", std::string("medium"));
   }
   return {quantized ? "quantized_matmul" : "matmul",
           attributes,

@@ -1,10 +1,12 @@
 // Runs matmul at every precision on every matrix unit, through the phases that all products share.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
 
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/kernels/gemm/bf16_split/engine.h"
+#include "weft/ops/kernels/gemm/bf16_split/few_rows.h"
 #include "weft/tests/ops/engine_gemm.h"
 #include "weft/tests/ops/evaluate_at.h"
 #include "weft/tests/reference/bf16_split.h"
@@ -49,6 +51,53 @@ void for_each_unit_and_precision(const Body& body) {
         body(precision);
       }
     }
+  }
+}
+
+// The dot product of a row and a bfloat16 column. Blocks of K are added in order. A block
+// has 16 lanes, each a chain of instructions along K. The upper half of the lanes is added to the
+// lower half until one lane is left.
+float block_dot(const float* a, const BFloat16* b, std::int64_t k) {
+  float lanes[16] = {};
+  const auto pair = [&](std::int64_t p, const auto& entry) {
+    const std::uint32_t low = p < k ? entry(p) : 0u, high = p + 1 < k ? entry(p + 1) : 0u;
+    return low | high << 16;
+  };
+  const auto bits = [](BFloat16 x) {
+    std::uint16_t result;
+    std::memcpy(&result, &x, sizeof(result));
+    return std::uint32_t{result};
+  };
+  for (std::int64_t p = 0; p < k; p += 2) {
+    float& lane = lanes[p / 2 % 16];
+    lane = testing::reference_vdpbf16ps(
+        lane, pair(p, [&](std::int64_t q) { return bits(to_bfloat16(a[q])); }),
+        pair(p, [&](std::int64_t q) { return bits(b[q]); }));
+  }
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) lanes[i] += lanes[i + width];
+  }
+  return lanes[0];
+}
+
+float lane_dot(const float* a, const BFloat16* b, std::int64_t k) {
+  float sum = block_dot(a, b, std::min<std::int64_t>(k, 1024));
+  for (std::int64_t p = 1024; p < k; p += 1024)
+    sum += block_dot(a + p, b + p, std::min<std::int64_t>(k - p, 1024));
+  return sum;
+}
+
+float fma_dot(const float* a, const BFloat16* b, std::int64_t k) {
+  float sum = 0;
+  for (std::int64_t p = 0; p < k; ++p) sum = std::fma(a[p], to_float(b[p]), sum);
+  return sum;
+}
+
+template <class Body>
+void for_each_dot_unit(const Body& body) {
+  for (const Bf16Unit unit : {Bf16Unit::emulated_dot, Bf16Unit::dot}) {
+    if (!kernels::bf16_unit_available(unit)) continue;
+    BOOST_TEST_CONTEXT(kernels::bf16_unit_name(unit)) { body(unit); }
   }
 }
 
@@ -163,6 +212,97 @@ BOOST_AUTO_TEST_CASE(attention_supports_vanishing_probabilities) {
       BOOST_REQUIRE_SMALL(actual[0].at(i) - expected[0].at(i), tolerance);
     }
   });
+}
+
+// The bits of an element depend on its row and its column only, so one model describes every number
+// of rows.
+BOOST_AUTO_TEST_CASE(few_rows_and_bfloat16_columns_are_multiplied_by_dot_instructions) {
+  for_each_dot_unit([](Bf16Unit unit) {
+    const kernels::ForcedBf16Unit forced(unit);
+    for (const std::int64_t m : {1, 2, 3, 4, 5, 8, 9, 16}) {
+      for (const auto& [n, k] :
+           {std::pair{1, 2}, {7, 31}, {8, 32}, {9, 33}, {19, 100}, {85, 1100}}) {
+        const Tensor a = sample_uniform({m, k}, 1);
+        const Tensor b = sample_uniform({n, k}, 2).to(DType::bf16);
+        const Tensor c = matmul({{}, {}, false, true}, a, b, Precision::medium);
+        for (std::int64_t i = 0; i < c.numel(); ++i) {
+          BOOST_REQUIRE_EQUAL(c.data<float>()[i], lane_dot(a.data<float>() + i / n * k,
+                                                           b.data<BFloat16>() + i % n * k, k));
+        }
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(few_rows_use_multiply_adds_for_entries_that_dot_instructions_lose) {
+  constexpr std::int64_t m = 9, n = 21, k = 70;
+  Tensor a = sample_uniform({m, k}, 1), wide = sample_uniform({n, k}, 2);
+  // 2^127 * 1.999 rounds to infinity; products of 2^-60 and 2^-50 might lose bits; 1e-39 is
+  // denormal.
+  float* x = a.mutable_data<float>();
+  x[1 * k + 3] = INFINITY, x[2 * k + 5] = NAN, x[3 * k + 69] = 1e-39f, x[4 * k] = 0x1.fffffep127f;
+  x[5 * k + 9] = 0x1p-60f;
+  float* y = wide.mutable_data<float>();
+  y[2 * k + 7] = INFINITY, y[3 * k + 66] = 0x1p-130f, y[20 * k + 1] = 0x1p-50f;
+  y[11 * k + 4] = 0x1p127f, y[11 * k + 5] = 0x1p127f;
+  for (std::int64_t p = 0; p < k; ++p) y[6 * k + p] = 0;
+  x[0 * k + 4] = 1, x[0 * k + 5] = 1.5f;  // 2^127 + 1.5 * 2^127 is infinite
+  const Tensor b = wide.to(DType::bf16);
+  const auto is_exact = [](std::int64_t i, std::int64_t j) {
+    return (i >= 1 && i <= 4) || j == 2 || j == 3 || (i == 5 && j == 20) || (i == 0 && j == 11);
+  };
+  for_each_dot_unit([&](Bf16Unit unit) {
+    const kernels::ForcedBf16Unit forced(unit);
+    const Tensor c = matmul({{}, {}, false, true}, a, b, Precision::medium);
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        const float* row = x + i * k;
+        const BFloat16* column = b.data<BFloat16>() + j * k;
+        float expected = lane_dot(row, column, k);
+        if (is_exact(i, j) || !std::isfinite(expected)) expected = fma_dot(row, column, k);
+        const float actual = c.data<float>()[i * n + j];
+        BOOST_TEST_CONTEXT("row " << i << " column " << j << ": " << actual << " " << expected)
+        BOOST_REQUIRE((actual == expected || (std::isnan(actual) && std::isnan(expected))));
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(few_rows_are_added_to_the_result) {
+  constexpr std::int64_t m = 3, n = 9, k = 40;
+  const Tensor a = sample_uniform({m, k}, 1), b = sample_uniform({n, k}, 2).to(DType::bf16);
+  std::vector<float> c(m * n, 0.5f);
+  const auto rounded = Buffer::allocate(kernels::few_rows_bytes(m, k));
+  const auto scratch = Buffer::allocate(kernels::few_rows_scratch_bytes());
+  const kernels::SkinnyGemm g{.m = m,
+                              .n = n,
+                              .k = k,
+                              .a = {a.raw(), DType::f32, k, 1},
+                              .b = {b.raw(), DType::bf16, 1, k},
+                              .c = c.data(),
+                              .c_row_stride = n,
+                              .accumulate = true};
+  for (std::int64_t row = 0; row < kernels::dot_rows(m); ++row)
+    kernels::round_few_rows(Bf16Unit::emulated_dot, g.a, m, k, row, rounded->data());
+  kernels::few_rows_gemm(Bf16Unit::emulated_dot, g, rounded->data(), scratch->data());
+  for (std::int64_t i = 0; i < m * n; ++i) {
+    BOOST_REQUIRE_EQUAL(
+        c[static_cast<std::size_t>(i)],
+        0.5f + lane_dot(a.data<float>() + i / n * k, b.data<BFloat16>() + i % n * k, k));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(few_rows_use_dot_instructions_at_medium_precision_only) {
+  for (const Precision precision : {Precision::highest, Precision::high})
+    BOOST_TEST(!kernels::choose_few_rows_unit(precision, 1000, 1000).has_value());
+  const bool has_dots = kernels::bf16_cpu().fast_dot;
+  BOOST_TEST(kernels::choose_few_rows_unit(Precision::medium, 32, 32).has_value() == has_dots);
+  BOOST_TEST(!kernels::choose_few_rows_unit(Precision::medium, 31, 1000).has_value());
+  BOOST_TEST(!kernels::choose_few_rows_unit(Precision::medium, 1000, 31).has_value());
+  for (const auto unit : {std::optional(Bf16Unit::emulated_amx), std::optional<Bf16Unit>()}) {
+    const kernels::ForcedBf16Unit forced(unit);
+    BOOST_TEST(!kernels::choose_few_rows_unit(Precision::medium, 1000, 1000).has_value());
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -8,8 +8,16 @@
 // Unit is a type with the following members:
 //   Sums      16 sums:                  static Sums zero();
 //                                       static void store(const Sums&, float* c, bool add);
-//   Pairs     a pair of 16 columns:     static Pairs load(const uint32_t* pairs);
+//                                       static void totals(const Sums*, float*): the totals of
+//                                       four vectors of sums
+//   Pairs     a pair of 16 columns, or 16 pairs of one column:
+//                                       static Pairs load(const void* pairs);
+//                                       static Pairs load_part(const void*, int64_t entries);
 //   static void dot(Sums& sums, uint32_t pair, const Pairs& pairs);   sums[j] += pair . pairs[j]
+//   static void dot(Sums& sums, const Pairs& a, const Pairs& b);      sums[j] += a[j] . b[j]
+//   Smallest  the smallest magnitude:   static Smallest none();
+//                                       static void note(Smallest& smallest, const Pairs& pairs);
+//                                       static uint32_t bits(const Smallest& smallest);
 #ifndef WEFT_OPS_KERNELS_GEMM_BF16_SPLIT_DOT_INL_H_
 #define WEFT_OPS_KERNELS_GEMM_BF16_SPLIT_DOT_INL_H_
 
@@ -17,6 +25,7 @@
 #include <stdint.h>
 
 #include "weft/ops/kernels/gemm/bf16_split/panel.h"
+#include "weft/ops/kernels/gemm/bf16_split/unit.h"
 
 namespace weft::kernels {
 namespace {
@@ -87,6 +96,94 @@ void dot_gemm(const void* a_tiles, const void* b_tiles, int64_t slices, int64_t 
     block(dot_block<Unit, 11, 2>, 11);
     block(dot_block<Unit, 10, 2>, 22);
   }
+}
+
+// Adds the products of a slice of kRows rows and kColumns columns. A part of a slice has `entries`
+// entries.
+template <bool kPart, class Unit, int kRows, int kColumns>
+inline __attribute__((always_inline)) void add_slice(const uint32_t* a,
+                                                     const uint16_t* const* columns, int64_t p,
+                                                     int64_t entries, int64_t ahead,
+                                                     typename Unit::Sums* sums,
+                                                     typename Unit::Smallest& smallest) {
+  typename Unit::Pairs b[kColumns];
+#pragma GCC unroll 4
+  for (int q = 0; q < kColumns; ++q) {
+    __builtin_prefetch(columns[q] + p + ahead, 0, 2);
+    b[q] = kPart ? Unit::load_part(columns[q] + p, entries) : Unit::load(columns[q] + p);
+    Unit::note(smallest, b[q]);
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+    const typename Unit::Pairs row = Unit::load(a + r * kTileSide);
+#pragma GCC unroll 4
+    for (int q = 0; q < kColumns; ++q) Unit::dot(sums[r * kColumns + q], row, b[q]);
+  }
+}
+
+// Computes the dot products of kRows rows and kColumns columns. Slices of A are `a_stride` words
+// apart.
+template <class Unit, int kRows, int kColumns>
+void dot_few(const uint32_t* a, int64_t a_stride, const uint16_t* const* columns, int64_t depth,
+             int64_t ahead, float* dots, typename Unit::Smallest& smallest) {
+  typename Unit::Sums sums[kRows * kColumns];
+#pragma GCC unroll 16
+  for (int s = 0; s < kRows * kColumns; ++s) sums[s] = Unit::zero();
+  int64_t p = 0;
+  for (; p + kTileDepth <= depth; p += kTileDepth, a += a_stride)
+    add_slice<false, Unit, kRows, kColumns>(a, columns, p, kTileDepth, ahead, sums, smallest);
+  if (p < depth)
+    add_slice<true, Unit, kRows, kColumns>(a, columns, p, depth - p, ahead, sums, smallest);
+  float totals[kRows * kColumns];
+#pragma GCC unroll 4
+  for (int s = 0; s < kRows * kColumns; s += 4) Unit::totals(sums + s, totals + s);
+  for (int s = 0; s < kRows * kColumns; ++s)
+    dots[s / kColumns * kDotColumns + s % kColumns] = totals[s];
+}
+
+// See DotColumns. 16 sums hide the latency of the instructions. More rows than 8 are processed in
+// two steps, the second of which finds the columns in a cache.
+template <class Unit>
+uint32_t dot_columns(const void* a_rows, int64_t rows, const void* b, int64_t b_stride,
+                     int64_t columns, int64_t depth, int64_t ahead, float* dots) {
+  const uint32_t* a = static_cast<const uint32_t*>(a_rows);
+  const uint16_t* at[kDotColumns];
+  for (int64_t q = 0; q < kDotColumns; ++q)
+    at[q] = static_cast<const uint16_t*>(b) + (q < columns ? q : columns - 1) * b_stride;
+  typename Unit::Smallest smallest = Unit::none();
+  const int64_t step = rows >= 8 ? 2 : 4, a_stride = rows * kTileSide;
+  const auto few = rows == 1   ? dot_few<Unit, 1, 4>
+                   : rows == 2 ? dot_few<Unit, 2, 4>
+                   : rows == 4 ? dot_few<Unit, 4, 4>
+                               : dot_few<Unit, 8, 2>;
+  for (int64_t q = 0; q < columns; q += step) {
+    for (int64_t r = 0; r < rows; r += 8)
+      few(a + r * kTileSide, a_stride, at + q, depth, ahead, dots + r * kDotColumns + q, smallest);
+  }
+  return Unit::bits(smallest);
+}
+
+// See RoundRow. Compilers vectorise these loops for the unit's CPU.
+inline void round_row(const float* row, int64_t depth, void* to, int64_t stride, uint32_t* largest,
+                      uint32_t* smallest) {
+  uint32_t high = 0, low = ~0u;
+  char* slice = static_cast<char*>(to);
+  for (int64_t p = 0; p < depth; p += kTileDepth, slice += stride) {
+    uint32_t bits[kTileDepth] = {};
+    uint16_t rounded[kTileDepth];
+    const int64_t entries = depth - p < kTileDepth ? depth - p : kTileDepth;
+    __builtin_memcpy(bits, row + p, static_cast<size_t>(entries) * sizeof(float));
+    for (int64_t i = 0; i < kTileDepth; ++i) {
+      const uint32_t magnitude = bits[i] & 0x7FFFFFFFu;
+      high = high > magnitude ? high : magnitude;
+      // Zeros wrap around to the largest number and are ignored.
+      low = low < magnitude - 1 ? low : magnitude - 1;
+      rounded[i] = static_cast<uint16_t>((bits[i] + 0x7FFFu + (bits[i] >> 16 & 1u)) >> 16);
+    }
+    __builtin_memcpy(slice, rounded, sizeof(rounded));
+  }
+  *largest = high;
+  *smallest = low == ~0u ? low : low + 1;
 }
 
 }  // namespace

@@ -76,20 +76,18 @@ void MultiplyTiles(float* HWY_RESTRICT c, const uint32_t* HWY_RESTRICT a,
   }
 }
 
-// Emulates VDPBF16PS for 16 sums, given one pair of a row and the pairs of 16 columns. Adds the
-// products with odd k and then the products with even k.
-void AddDots(float* HWY_RESTRICT sums, uint32_t pair, const uint32_t* HWY_RESTRICT pairs) {
+// Emulates VDPBF16PS for 16 sums and 16 pairs of either operand. Adds the products with odd k and
+// then the products with even k.
+void AddDots(float* HWY_RESTRICT sums, const uint32_t* HWY_RESTRICT a,
+             const uint32_t* HWY_RESTRICT b) {
   const DF d;
-  const DU du;
-  HWY_ALIGN float b_even[kTileSide], b_odd[kTileSide];
-  Widen(pairs, b_even, b_odd);
-  const auto bits = hn::Set(du, pair);
-  const VF a_even = Flush(hn::BitCast(d, hn::ShiftLeft<16>(bits)));
-  const VF a_odd = Flush(hn::BitCast(d, hn::And(bits, hn::Set(du, 0xFFFF0000u))));
+  HWY_ALIGN float a_even[kTileSide], a_odd[kTileSide], b_even[kTileSide], b_odd[kTileSide];
+  Widen(a, a_even, a_odd);
+  Widen(b, b_even, b_odd);
   for (int64_t j = 0; j < kTileSide; j += kLanes) {
     VF sum = Flush(hn::Load(d, sums + j));
-    sum = Flush(hn::MulAdd(a_odd, hn::Load(d, b_odd + j), sum));
-    sum = Flush(hn::MulAdd(a_even, hn::Load(d, b_even + j), sum));
+    sum = Flush(hn::MulAdd(hn::Load(d, a_odd + j), hn::Load(d, b_odd + j), sum));
+    sum = Flush(hn::MulAdd(hn::Load(d, a_even + j), hn::Load(d, b_even + j), sum));
     hn::Store(sum, d, sums + j);
   }
 }
@@ -150,12 +148,43 @@ struct EmulatedVectors {
   struct Sums {
     alignas(64) float sums[kTileSide];
   };
-  using Pairs = const std::uint32_t*;
+  struct Pairs {
+    std::uint32_t pairs[kTileSide];
+  };
+  using Smallest = std::uint32_t;
   static Sums zero() { return {}; }
-  static Pairs load(const std::uint32_t* pairs) { return pairs; }
-  static void dot(Sums& sums, std::uint32_t pair, const Pairs& pairs) {
-    HWY_DYNAMIC_DISPATCH(AddDots)(sums.sums, pair, pairs);
+  static Pairs load(const void* pairs) { return load_part(pairs, kTileDepth); }
+  static Pairs load_part(const void* pairs, std::int64_t entries) {
+    Pairs result = {};
+    std::memcpy(result.pairs, pairs, static_cast<std::size_t>(entries) * 2);
+    return result;
   }
+  static void dot(Sums& sums, const Pairs& a, const Pairs& b) {
+    HWY_DYNAMIC_DISPATCH(AddDots)(sums.sums, a.pairs, b.pairs);
+  }
+  static void dot(Sums& sums, std::uint32_t pair, const Pairs& pairs) {
+    Pairs same;
+    for (std::uint32_t& to : same.pairs) to = pair;
+    dot(sums, same, pairs);
+  }
+  static void totals(const Sums* sums, float* to) {
+    for (int s = 0; s < 4; ++s) {
+      Sums t = sums[s];
+      for (std::int64_t width = kTileSide / 2; width > 0; width /= 2) {
+        for (std::int64_t i = 0; i < width; ++i) t.sums[i] += t.sums[i + width];
+      }
+      to[s] = t.sums[0];
+    }
+  }
+  static Smallest none() { return ~0u; }
+  static void note(Smallest& smallest, const Pairs& pairs) {
+    for (const std::uint32_t pair : pairs.pairs) {
+      for (const std::uint32_t bits : {pair << 16 & 0x7FFF0000u, pair & 0x7FFF0000u}) {
+        if (bits != 0 && bits < smallest) smallest = bits;
+      }
+    }
+  }
+  static std::uint32_t bits(const Smallest& smallest) { return smallest; }
   static void store(const Sums& sums, float* c, bool add) {
     for (std::int64_t j = 0; j < kTileSide; ++j) c[j] = add ? c[j] + sums.sums[j] : sums.sums[j];
   }
@@ -176,6 +205,17 @@ void emulated_dot_gemm(const std::byte* a, const std::byte* b, std::int64_t slic
   dot_gemm<EmulatedVectors>(a, b, slices, row_tiles, column_tiles, c, c_stride, add, next);
 }
 
+std::uint32_t emulated_dot_columns(const std::byte* a, std::int64_t rows, const std::byte* b,
+                                   std::int64_t b_stride, std::int64_t columns, std::int64_t depth,
+                                   std::int64_t ahead, float* dots) {
+  return dot_columns<EmulatedVectors>(a, rows, b, b_stride, columns, depth, ahead, dots);
+}
+
+void emulated_round_row(const float* row, std::int64_t depth, std::byte* to, std::int64_t stride,
+                        std::uint32_t* largest, std::uint32_t* smallest) {
+  round_row(row, depth, to, stride, largest, smallest);
+}
+
 }  // namespace
 
 const Bf16UnitKernels& emulated_amx_kernels() {
@@ -189,7 +229,8 @@ const Bf16UnitKernels& emulated_amx_kernels() {
 
 const Bf16UnitKernels& emulated_dot_kernels() {
   static constexpr Bf16UnitKernels kernels = {
-      {emulated_dot_gemm}, {emulated_dot_gemm}, nullptr, nullptr};
+      {emulated_dot_gemm},  {emulated_dot_gemm}, nullptr, nullptr,
+      emulated_dot_columns, emulated_round_row};
   return kernels;
 }
 

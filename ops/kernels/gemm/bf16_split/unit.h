@@ -26,6 +26,25 @@ using PanelGemm = void (*)(const std::byte* a_tiles, const std::byte* b_tiles, s
                            std::int64_t row_tiles, std::int64_t column_tiles, float* c,
                            std::int64_t c_stride, bool add, const std::byte* next);
 
+/// The number of columns of B that DotColumns multiplies.
+inline constexpr std::int64_t kDotColumns = 8;
+
+/// Computes the dot products of `rows` rows of A (1, 2, 4, 8 or 16) and kDotColumns columns of B,
+/// which are contiguous and `b_stride` elements apart; columns after the first `columns` repeat the
+/// last one. Row i of A and column j of B yield dots[i * kDotColumns + j]. Slices of 32 entries of
+/// the rows follow one another in `a`, padded with zeros. Every element is one chain of
+/// instructions along K, so its bits depend only on its row and its column. Entries of B are
+/// prefetched `ahead` entries before they are read. Returns the smallest magnitude among the
+/// non-zero entries of the columns, as in PanelRange.
+using DotColumns = std::uint32_t (*)(const std::byte* a, std::int64_t rows, const std::byte* b,
+                                     std::int64_t b_stride, std::int64_t columns,
+                                     std::int64_t depth, std::int64_t ahead, float* dots);
+
+/// Rounds a row of A for DotColumns. Slices are written `stride` bytes apart. Returns the extreme
+/// magnitudes as in PanelRange.
+using RoundRow = void (*)(const float* row, std::int64_t depth, std::byte* to, std::int64_t stride,
+                          std::uint32_t* largest, std::uint32_t* smallest);
+
 struct Bf16UnitKernels {
   /// The kernels, indexed by the number of terms minus one. Null if not supported (`dot` supports
   /// only one term).
@@ -36,6 +55,9 @@ struct Bf16UnitKernels {
   /// configuration. May be null.
   void (*begin)() = nullptr;
   void (*end)() = nullptr;
+  /// The kernels for few rows of A and columns of B that are not packed. Null on tile units.
+  DotColumns dot_columns = nullptr;
+  RoundRow round_row = nullptr;
 };
 
 const Bf16UnitKernels& bf16_unit_kernels(Bf16Unit unit);
