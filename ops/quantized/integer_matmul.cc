@@ -87,7 +87,7 @@ struct IntegerProduct {
                    .c_stride = w.outputs},
                   row.begin);
   }
-  /// Rounds whole rows, whose products are stored at `out`.
+  /// Rounds whole rows. `out` points to their products.
   void round(const KernelRun& run, ChunkRange row, float* out) const {
     auto* const levels = run.out<std::int8_t>(levels_output);
     auto* const steps = run.out<float>(levels_output + 1);
@@ -254,7 +254,7 @@ std::vector<ValueType> infer_integer_fused(const InferContext& c) {
                                  dtype_name(result.dtype)));
   }
   if (types.size() - 1 + 2 > TileProgram::kMaxResults) {
-    throw ArgumentError("a program whose first result is rounded can have at most 6 results");
+    throw ArgumentError("with `quantize`, a program can have at most 6 results");
   }
   types.push_back({DType::i8, result.shape});
   types.push_back(
@@ -307,7 +307,7 @@ void add_integer_matmul(OpSet& ops) {
       "integer_matmul followed by a tile program (ops/fusion/tile_program.h), as in "
       "matmul_fused. Returns the same bits as computing the product and the steps "
       "separately. With `quantize`, the last two outputs are the levels and steps of "
-      "quantize_rows(out0), whose rows are rounded while they are in cache.");
+      "quantize_rows(out0). Rows are rounded while they are in cache.");
   for (InputSpec& operand : epilogue_inputs()) fused.inputs.push_back(std::move(operand));
   fused.attributes.push_back({"program", std::string(), true});
   fused.attributes.push_back({"quantize", false});

@@ -131,7 +131,7 @@ std::vector<OpErrorSample> integer_matmul_fused_errors() {
              std::string("%1 = relu(%0); %2 = neg(%1); %3 = neg(%2); %4 = neg(%3); %5 = neg(%4); "
                          "%6 = neg(%5); %7 = neg(%6); return %1, %2, %3, %4, %5, %6, %7")},
             {"quantize", true}},
-           "a program whose first result is rounded can have at most 6 results"}};
+           "with `quantize`, a program can have at most 6 results"}};
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 //
 // A row of `size` floats is stored in size + 4 bytes: the levels, followed by the scale, an f32 in
 // the byte order of the CPU. Rows are rounded as by quantize_rows() with dynamic steps
-// (integer/quantize_rows.h); the scale is the step.
+// (quantize_rows.h); the scale is the step.
 #pragma once
 
 #include <cstdint>
