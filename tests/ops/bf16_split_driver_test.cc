@@ -268,6 +268,26 @@ BOOST_AUTO_TEST_CASE(few_rows_use_multiply_adds_for_entries_that_dot_instruction
   });
 }
 
+BOOST_AUTO_TEST_CASE(few_rows_use_multiply_adds_for_a_single_denormal) {
+  constexpr std::int64_t m = 2, n = 9, k = 40;
+  for (const bool in_row : {true, false}) {
+    Tensor a = sample_uniform({m, k}, 1), wide = sample_uniform({n, k}, 2);
+    (in_row ? a : wide).mutable_data<float>()[k + 3] = 0x1p-130f;
+    const Tensor b = wide.to(DType::bf16);
+    for_each_dot_unit([&](Bf16Unit unit) {
+      const kernels::ForcedBf16Unit forced(unit);
+      const Tensor c = matmul({{}, {}, false, true}, a, b, Precision::medium);
+      for (std::int64_t i = 0; i < c.numel(); ++i) {
+        const float* row = a.data<float>() + i / n * k;
+        const BFloat16* column = b.data<BFloat16>() + i % n * k;
+        const bool is_exact = (in_row ? i / n : i % n) == 1;
+        BOOST_REQUIRE_EQUAL(c.data<float>()[i],
+                            is_exact ? fma_dot(row, column, k) : lane_dot(row, column, k));
+      }
+    });
+  }
+}
+
 BOOST_AUTO_TEST_CASE(few_rows_are_added_to_the_result) {
   constexpr std::int64_t m = 3, n = 9, k = 40;
   const Tensor a = sample_uniform({m, k}, 1), b = sample_uniform({n, k}, 2).to(DType::bf16);
