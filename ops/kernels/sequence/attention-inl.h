@@ -109,20 +109,14 @@ HWY_NOINLINE void attention_scores(const AttentionArgs<T>& a, int64_t b, int64_t
   for (int64_t c = 0, part = 0; c < cols; c += part) {
     part = a.contiguous(j0 + c, cols - c);
     const int64_t key = a.key_row(b, h, j0 + c);
-    if constexpr (kNarrow) {
-      if (a.packed) {
-        single_query_scores(q, heads * rows, a.packed_k + key * (a.D + kScaleElements<int8_t>),
-                            part, a.D, a.packed_v + key * (a.Dv + kScaleElements<int8_t>), a.Dv,
-                            s + c, stride);
-        continue;
-      }
-      if (a.narrow) {
-        single_query_scores(q, heads * rows, a.narrow_k + key * a.D, part, a.D,
-                            a.narrow_v + key * a.Dv, a.Dv, s + c, stride);
-        continue;
-      }
-    }
-    if (a.batch_invariant || (rows == 1 && a.engine == nullptr)) {
+    if (kNarrow && a.packed) {
+      single_query_scores(q, heads * rows, a.packed_k + key * (a.D + kScaleElements<int8_t>), part,
+                          a.D, a.packed_v + key * (a.Dv + kScaleElements<int8_t>), a.Dv, s + c,
+                          stride);
+    } else if (kNarrow && a.narrow) {
+      single_query_scores(q, heads * rows, a.narrow_k + key * a.D, part, a.D,
+                          a.narrow_v + key * a.Dv, a.Dv, s + c, stride);
+    } else if (a.batch_invariant || (rows == 1 && a.engine == nullptr)) {
       single_query_scores(q, heads * rows, a.k + key * a.D, part, a.D, a.v + key * a.Dv, a.Dv,
                           s + c, stride);
     } else {

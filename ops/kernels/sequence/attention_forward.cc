@@ -66,20 +66,16 @@ AttentionArgs<T> gathered_keys(const AttentionArgs<T>& a, int64_t b, int64_t h, 
     const int64_t from = a.key_row(b, h, j);
     T* k = wide + (j - keys.begin) * a.D;
     T* v = wide + a.most_keys() * a.D + (j - keys.begin) * a.Dv;
-    if constexpr (kMayBeNarrow<T>) {
-      if (a.packed) {
-        widen_rows(a.packed_k + from * int8_row_bytes(a.D), part, a.D, k);
-        widen_rows(a.packed_v + from * int8_row_bytes(a.Dv), part, a.Dv, v);
-        continue;
-      }
-      if (a.narrow) {
-        widen(a.narrow_k + from * a.D, part * a.D, k);
-        widen(a.narrow_v + from * a.Dv, part * a.Dv, v);
-        continue;
-      }
+    if (kMayBeNarrow<T> && a.packed) {
+      widen_rows(a.packed_k + from * int8_row_bytes(a.D), part, a.D, k);
+      widen_rows(a.packed_v + from * int8_row_bytes(a.Dv), part, a.Dv, v);
+    } else if (kMayBeNarrow<T> && a.narrow) {
+      widen(a.narrow_k + from * a.D, part * a.D, k);
+      widen(a.narrow_v + from * a.Dv, part * a.Dv, v);
+    } else {
+      std::copy_n(a.k + from * a.D, part * a.D, k);
+      std::copy_n(a.v + from * a.Dv, part * a.Dv, v);
     }
-    std::copy_n(a.k + from * a.D, part * a.D, k);
-    std::copy_n(a.v + from * a.Dv, part * a.Dv, v);
   }
   if (keys.begin < keys.end) result.first_key_row = result.key_row(b, h, keys.begin);
   return result;
@@ -119,19 +115,12 @@ void multiply_values(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t he
     part = a.contiguous(first + c, count - c);
     const int64_t row = a.key_row(b, h, first + c), value = row * a.Dv;
     const bool add = accumulate || c > 0;
-    if constexpr (kMayBeNarrow<T>) {
-      if (a.packed) {
-        single_query_values(p + c, stride, heads * rows, a.packed_v + row * int8_row_bytes(a.Dv),
-                            part, a.Dv, target, add);
-        continue;
-      }
-      if (a.narrow) {
-        single_query_values(p + c, stride, heads * rows, a.narrow_v + value, part, a.Dv, target,
-                            add);
-        continue;
-      }
-    }
-    if (a.batch_invariant || (rows == 1 && a.engine == nullptr)) {
+    if (kMayBeNarrow<T> && a.packed) {
+      single_query_values(p + c, stride, heads * rows, a.packed_v + row * int8_row_bytes(a.Dv),
+                          part, a.Dv, target, add);
+    } else if (kMayBeNarrow<T> && a.narrow) {
+      single_query_values(p + c, stride, heads * rows, a.narrow_v + value, part, a.Dv, target, add);
+    } else if (a.batch_invariant || (rows == 1 && a.engine == nullptr)) {
       single_query_values(p + c, stride, heads * rows, a.v + value, part, a.Dv, target, add);
     } else {
       // Keys of other texts have probability 0. The engine adds the keys in order, so that
