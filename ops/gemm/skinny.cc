@@ -3,7 +3,7 @@
 #include "weft/ops/kernels/gemm/skinny.h"
 #include "weft/ops/gemm/detail.h"
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
-#include "weft/ops/kernels/gemm/bf16_split/few_rows.h"
+#include "weft/ops/kernels/gemm/few_rows.h"
 
 namespace weft::gemm_detail {
 namespace {

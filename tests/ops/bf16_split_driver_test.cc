@@ -6,7 +6,7 @@
 
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/kernels/gemm/bf16_split/engine.h"
-#include "weft/ops/kernels/gemm/bf16_split/few_rows.h"
+#include "weft/ops/kernels/gemm/few_rows.h"
 #include "weft/tests/ops/engine_gemm.h"
 #include "weft/tests/ops/evaluate_at.h"
 #include "weft/tests/reference/bf16_split.h"

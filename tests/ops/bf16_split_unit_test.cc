@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "weft/core/random.h"
+#include "weft/ops/kernels/cpu_features.h"
 #include "weft/ops/kernels/gemm/bf16_split/panel.h"
 #include "weft/ops/kernels/gemm/bf16_split/unit.h"
-#include "weft/ops/kernels/cpu_features.h"
 #include "weft/testing/simd_targets.h"
 #include "weft/tests/reference/bf16_split.h"
 

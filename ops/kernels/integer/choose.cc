@@ -1,6 +1,6 @@
 // Selection of the unit for products of bytes.
-#include "weft/ops/kernels/integer/integer_product.h"
 #include "weft/ops/kernels/cpu_features.h"
+#include "weft/ops/kernels/integer/integer_product.h"
 
 namespace weft::kernels {
 namespace {

@@ -1,4 +1,4 @@
-#include "weft/ops/kernels/gemm/bf16_split/few_rows.h"
+#include "weft/ops/kernels/gemm/few_rows.h"
 
 #include <algorithm>
 #include <cmath>
