@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/sequence/attention_op.h"
 #include "weft/testing/close.h"
 #include "weft/testing/simd_targets.h"
@@ -99,6 +100,15 @@ BOOST_AUTO_TEST_CASE(rows_of_products_have_the_same_bits_in_every_batch) {
         }
       }
     }
+  });
+}
+
+// Ordinary programs have a kernel for few rows at `medium`, which sums in another order.
+BOOST_AUTO_TEST_CASE(few_rows_of_bfloat16_weights_use_the_engine_of_many_rows_at_medium) {
+  const kernels::ForcedBf16Unit forced(kernels::Bf16Unit::emulated_dot);
+  const Tensor x = sample_uniform({20, 70}, 1), w = sample_uniform({9, 70}, 2).to(DType::bf16);
+  check_rows_alone(x, [&](const Tensor& rows) {
+    return invariant("matmul", {rows, w}, {{"transpose_b", true}}, Precision::medium, -1);
   });
 }
 

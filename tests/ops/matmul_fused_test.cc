@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/op.h"
 #include "weft/testing/simd_targets.h"
 #include "weft/tests/ops/evaluate_at.h"
@@ -54,11 +55,17 @@ BOOST_AUTO_TEST_CASE(every_precision_and_tile_shape_matches_the_unfused_ops) {
   for (const auto precision : {Precision::highest, Precision::high, Precision::medium}) {
     for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
              {1, 700, 900}, {5, 64, 70}, {257, 530, 300}, {130, 90, 5000}, {300, 3, 40}}) {
-      check({sample_uniform({m, k}, 1), sample_uniform({n, k}, 2), sample_uniform({n}, 3),
-             sample_uniform({m, n}, 4)},
-            attributes, precision, "the best target");
+      for (const DType weights : {DType::f32, DType::bf16}) {
+        check({sample_uniform({m, k}, 1), sample_uniform({n, k}, 2).to(weights),
+               sample_uniform({n}, 3), sample_uniform({m, n}, 4)},
+              attributes, precision, "the best target");
+      }
     }
   }
+  const kernels::ForcedBf16Unit forced(kernels::Bf16Unit::emulated_dot);
+  check({sample_uniform({5, 70}, 1), sample_uniform({64, 70}, 2).to(DType::bf16),
+         sample_uniform({64}, 3), sample_uniform({5, 64}, 4)},
+        attributes, Precision::medium, "emulated dot products");
 }
 
 BOOST_AUTO_TEST_CASE(a_gap_between_step_operands_is_an_argument_error) {
