@@ -37,9 +37,9 @@ const GemmEngine* choose_bf16_split_engine(Precision precision, std::int64_t m, 
 const GemmEngine* choose_tile_engine(Precision precision, std::int64_t m, std::int64_t n,
                                      std::int64_t k);
 
-/// Returns the unit for products of few rows (../few_rows.h) with a matrix that is stored as bfloat16
-/// with contiguous columns, or nullopt for fused multiply-adds. The result does not depend on the
-/// number of rows.
+/// Returns the unit for products of few rows (../few_rows.h) with a matrix that is stored as
+/// bfloat16 with contiguous columns, or nullopt for fused multiply-adds. The result does not depend
+/// on the number of rows.
 std::optional<Bf16Unit> choose_few_rows_unit(Precision precision, std::int64_t n, std::int64_t k);
 
 /// Scope guard for tests. During its lifetime, products of every shape run on this unit (6, 3 or 1
