@@ -185,7 +185,7 @@ double error_of(const WeightMatrix& matrix, const Tensor& weights, const Tensor&
 ScaledWeights scale_weights(const std::vector<Program>& programs, const VariableStore& store,
                             const std::map<std::string, InputStatistics>& inputs,
                             QuantizedFormat format, const std::vector<std::string>& patterns) {
-  Graph& graph = common_graph(programs, "programs whose weights can be scaled");
+  Graph& graph = common_graph(programs, "programs with weights to scale");
   store.check_whole("scaled");
   const std::vector<Group> groups = GroupFinder(graph, programs, patterns).find();
   if (groups.empty()) {

@@ -32,7 +32,7 @@ struct ScaledWeights {
   std::vector<ScaledMatrices> groups;
 };
 
-/// Scales the f32 matrices whose names match one of the patterns and that read only outputs of
+/// Scales the f32 matrices that match one of the patterns by name and read only outputs of
 /// layer_norm or rms_norm. The gain and bias of the norm must be parameters that nothing else
 /// reads, and only such matrices may read its outputs. alpha is chosen from 0, 0.05, ..., 1 to
 /// minimise the estimated error of uncorrelated input channels:

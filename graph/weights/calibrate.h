@@ -34,15 +34,15 @@ struct ObservedModel {
 struct InputStatistics {
   Tensor largest, total, squares;
 };
-/// Observes the inputs of products with the f32 weight matrices whose names match one of the
-/// patterns. Matrices that are used only for lookups have no inputs. Throws ArgumentError if there
+/// Observes the inputs of products with the f32 weight matrices that match one of the patterns by
+/// name. Matrices that are used only for lookups have no inputs. Throws ArgumentError if there
 /// are no programs or if a pattern matches no such matrix.
 ObservedModel observe_inputs(const std::vector<Program>& programs, const VariableStore& store,
                              const std::vector<std::string>& patterns = {"*"});
 /// Returns the statistics by matrix name.
 std::map<std::string, InputStatistics> input_statistics(const ObservedModel& observed);
 
-/// Observes the error of products whose inputs are rounded with different static scales: fractions
+/// Observes the error of products with inputs rounded by different static scales: fractions
 /// 1, 0.85, 0.85^2, ... of the scale max|x| / 127. Inputs beyond the range of a scale are clipped;
 /// a smaller scale rounds all others more precisely. The error of a scale is the sum of
 /// (x - fake_quantize(x, scale))^2, weighted by the squared norm of the weights of each channel.

@@ -113,7 +113,7 @@ Value declare_quantized(Graph& graph, const VariableInfo& info, const QuantizedW
       .output(0);
 }
 
-/// If `node` is a product with one of the matrices whose inputs are rounded, returns the product of
+/// If `node` is a product with one of the matrices with rounded inputs, returns the product of
 /// the rounded copies. `matrices` are values of the source graph.
 std::vector<Value> round_inputs(const RoundedMatrices& matrices, const Node& node,
                                 const std::vector<Value>& inputs, Graph& target) {

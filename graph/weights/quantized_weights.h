@@ -127,7 +127,7 @@ Value rounded_operand(const Value& x, const QuantizedWeight& weight);
 Value float_operand(const Value& operand);
 
 /// The inverse of with_quantized(): returns copies that read f32 parameters in place of the
-/// quantised matrices whose names match one of the patterns, and do not round the inputs of their
+/// quantised matrices that match one of the patterns by name, and do not round the inputs of their
 /// products. Narrow caches remain narrow.
 RewrittenPrograms without_quantized(const std::vector<Program>& programs,
                                     const std::vector<std::string>& patterns = {"*"});

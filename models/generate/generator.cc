@@ -259,8 +259,8 @@ std::vector<ContinuationScore> Generator::score(const std::vector<TokenIds>& pro
     Tensor logits = step({}, 0, {});
     for (std::size_t j = 0; j < ids.size(); ++j) {
       if (ids[j] < 0 || ids[j] >= logits.numel())
-        throw DataError(
-            fmt::format("id {} is not in the vocabulary of {}", ids[j], logits.numel()));
+        throw DataError(fmt::format("id {} of continuation {} is outside the vocabulary (size {})",
+                                    ids[j], i, logits.numel()));
       double sum = 0, most = logits.at(0);
       for (std::int64_t k = 1; k < logits.numel(); ++k) most = std::max(most, logits.at(k));
       for (std::int64_t k = 0; k < logits.numel(); ++k) sum += std::exp(logits.at(k) - most);

@@ -48,7 +48,8 @@ class Generator final : private StepModel {
 
   /// Scores continuations[i] after prompts[i] as weft::score(), but computes each id as generation
   /// does: one id at a time, with keys and values from the caches. This measures the effect of the
-  /// format of the caches. Throws the same exceptions as weft::score().
+  /// format of the caches. Throws the same exceptions as weft::score(), and DataError for ids
+  /// outside the vocabulary.
   std::vector<ContinuationScore> score(const std::vector<TokenIds>& prompts,
                                        const std::vector<TokenIds>& continuations);
 

@@ -57,7 +57,10 @@ BOOST_AUTO_TEST_CASE(decoder_scores_match_cached_decoding) {
       const Program decode = gpt.decode_program(tokens);
       Session session(graph, {.seed = 4, .threads = 2, .poison = true});
       const auto scores = score(session, program, variant.config, kPrompts, kContinuations);
+      const auto cached =
+          Generator(session, decode, variant.config).score(kPrompts, kContinuations);
       for (std::size_t p = 0; p < kPrompts.size(); ++p) {
+        BOOST_TEST(check_against(cached[p], scores[p].log_probabilities) < 1e-5);
         session.reset_caches();
         WindowCaches caches(graph, variant.config);
         caches.resize(16, 16);
@@ -147,9 +150,10 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_prompts_and_continuations) {
   const GptConfig config = variants()[0].config;
   Graph graph;
   const Gpt gpt(Scope(graph), config);
+  const Value tokens = graph.input("tokens", DType::i64, {"rows", "new"});
   const Program program =
-      make_score_program(gpt, graph.input("tokens", DType::i64, {"rows", "new"}),
-                         graph.input("targets", DType::i64, {"rows", "new"}));
+      make_score_program(gpt, tokens, graph.input("targets", DType::i64, {"rows", "new"}));
+  const Program decode = gpt.decode_program(tokens);
   Session session(graph);
   const auto rejects = [&](const std::vector<TokenIds>& prompts,
                            const std::vector<TokenIds>& continuations, const std::string& message) {
@@ -161,6 +165,11 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_prompts_and_continuations) {
   rejects({{1}, {1}}, {{2}, {}}, "continuation 1 is empty: there is nothing to score");
   rejects({{1}}, {TokenIds(17, 2)}, "require 17 positions, but the model has 16");
   rejects({}, {}, "there are 0 prompts");
+  Generator generator(session, decode, config);
+  BOOST_CHECK_EXCEPTION(generator.score({{1}, {1}}, {{2}, {3, 1000}}), DataError,
+                        says("id 1000 of continuation 1 is outside the vocabulary"));
+  BOOST_CHECK_EXCEPTION(generator.score({{1}}, {{}}), ArgumentError,
+                        says("continuation 0 is empty"));
 }
 
 }  // namespace

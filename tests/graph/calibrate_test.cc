@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(percentile_scales_ignore_outliers) {
   run(magnitudes);
   const auto limit = [&](double percentile) {
     const auto scales = percentile_scales(magnitudes, inputs, percentile);
-    BOOST_TEST(scales.size() == 1U);  // not for `zero`, whose inputs are zero
+    BOOST_TEST(scales.size() == 1U);  // not for `zero`, which has only zeros as inputs
     return scales.at("w") * 127;
   };
   BOOST_TEST(limit(100) == 1e6F);
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(percentile_scales_ignore_outliers) {
                                        "must be above 0 and at most 100, not ");
 }
 
-// A norm whose output two matrices read, in different layouts, and a matrix without a norm.
+// Two matrices in different layouts that read one norm, and a matrix without a norm.
 struct NormedNet {
   Graph graph;
   std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();

@@ -10,8 +10,8 @@
 namespace weft::testing {
 
 /// Finite differences are meaningless for values that are rounded to few bits, for smooth functions
-/// whose ops have no gradient (ops that only passes create, and ops that stop gradients), and for
-/// fake_quantize, whose gradient ignores the rounding. Rows of int8 are packed from f32 only.
+/// without a gradient (ops that only passes create, and ops that stop gradients), and for
+/// fake_quantize, because its gradient ignores the rounding. Rows of int8 are packed from f32 only.
 bool Examination::has_differences() const {
   for (const Node* node : inlined_->program.nodes()) {
     bool floating = false;

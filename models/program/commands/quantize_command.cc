@@ -287,7 +287,7 @@ void add_quantize_command(CLI::App& app, Action& action) {
                "scale 4-bit weights so that channels with large inputs in the data of --calibrate "
                "are rounded more precisely (AWQ)");
   options.texts("--keep", args->keep, OptionList::Times::list,
-                "store matrices whose names match these patterns as bf16");
+                "store the matrices that match these patterns by name as bf16");
   options.real(
       "--max-loss-increase", args->max_loss_increase, {0, 100},
       "keep sensitive matrices in bf16 until the loss on the data of --calibrate increases "

@@ -1,9 +1,9 @@
 // weft_decoder_bench SHAPE FORMAT ACTIVATIONS THREADS PRECISION: measures decoders in the shape of
 // published models with random weights, for compare.py. Lines on stdin are "prefill TOKENS" and
 // "decode CONTEXT TOKENS"; the answers are lines of JSON with the seconds and the CPU seconds.
-// SHAPE is llama-246m, qwen3-0.6b or gemma3-1b, FORMAT is f32, bf16, int8, q8_0 or int4,
-// ACTIVATIONS is none or int8. Caches are bf16, as llama.cpp's are f16. Every run computes the
-// logits of the last token.
+// SHAPE is one of llama-246m, qwen3-0.6b and gemma3-1b, FORMAT one of f32, bf16, int8, q8_0 and
+// int4, and ACTIVATIONS `none` or `int8`. Caches are bf16, as llama.cpp's are f16. Every run
+// computes the logits of the last token.
 #include <fmt/format.h>
 
 #include <chrono>
