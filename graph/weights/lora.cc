@@ -15,18 +15,11 @@
 #include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/functions/random/random.h"
 #include "weft/graph/functions/shape.h"
-#include "weft/graph/weights/matrices.h"
+#include "weft/graph/weights/lora_matrices.h"
 #include "weft/graph/weights/quantize.h"
 
 namespace weft {
 namespace {
-
-/// Endings of the variables of an adapter.
-struct AdapterNames {
-  const char *a, *b;
-};
-constexpr AdapterNames kProduct{".lora_a", ".lora_b"};
-constexpr AdapterNames kLookup{".lora_embedding_a", ".lora_embedding_b"};
 
 struct Pair {
   Variable a, b;
@@ -63,18 +56,9 @@ void check_no_updates(const std::vector<Program>& programs) {
   }
 }
 
-/// The sizes of an adapter without its rank.
-struct AdapterSizes {
-  std::int64_t inputs, outputs;
-};
-AdapterSizes sizes_of(const WeightMatrix& matrix, const AdapterNames& names) {
-  if (names.a == kLookup.a) return {matrix.rows(), matrix.columns()};
-  return {matrix.inputs(), matrix.outputs()};
-}
-
 Pair declare(Graph& graph, const WeightMatrix& matrix, const AdapterNames& names,
              const LoraOptions& options, const LoraShape& shape) {
-  const auto [inputs, outputs] = sizes_of(matrix, names);
+  const auto [inputs, outputs] = adapter_sizes(matrix, names.a == kLookupAdapter.a);
   const double bound = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(inputs, 1)));
   return {graph.variable(matrix.name + names.a, DType::f32, {shape.rank, inputs},
                          {.initializer = Initializer::uniform(-bound, bound)}),
@@ -140,21 +124,6 @@ const WeightMatrix& find_table(const std::vector<WeightMatrix>& matrices, const 
   throw ArgumentError(unknown_name("table whose lookups can have adapters", name, tables));
 }
 
-/// Throws ArgumentError if the adapter does not match the sizes of its matrix.
-void check_adapter(const std::string& name, const LoraAdapters::Adapter& adapter,
-                   const AdapterSizes& sizes) {
-  const auto fits = [](const Tensor& t) { return t.dtype() == DType::f32 && t.rank() == 2; };
-  if (fits(adapter.a) && fits(adapter.b) && adapter.a.size(1) == sizes.inputs &&
-      adapter.b.size(0) == sizes.outputs && adapter.a.size(0) == adapter.b.size(1))
-    return;
-  throw ArgumentError(fmt::format(
-      "the adapter of {} has A {}{} and B {}{}; a matrix with {} inputs and {} outputs needs "
-      "f32[rank, {}] and f32[{}, rank]",
-      name, dtype_name(adapter.a.dtype()), to_string(adapter.a.sizes()),
-      dtype_name(adapter.b.dtype()), to_string(adapter.b.sizes()), sizes.inputs, sizes.outputs,
-      sizes.inputs, sizes.outputs));
-}
-
 /// Inserts the values of adapters into the store of an adapted model.
 void put_values(AdaptedModel& model, const std::map<std::string, LoraAdapters::Adapter>& adapters,
                 const AdapterNames& names) {
@@ -173,13 +142,6 @@ void put_values(AdaptedModel& model, const std::map<std::string, LoraAdapters::A
     put(name + names.b, adapter.b);
   }
 }
-
-/// A matrix and its adapter.
-struct Merge {
-  std::string name;
-  const LoraAdapters::Adapter& adapter;
-  bool rows_are_outputs;  // layout of the matrix
-};
 
 LoraAdapters::Adapter adapter_in(const VariableStore& store, const std::string& name,
                                  const AdapterNames& names) {
@@ -215,12 +177,13 @@ AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore&
   Pairs products, lookups;
   for (const WeightMatrix& matrix : chosen) {
     products.emplace(matrix.value.node_pointer(),
-                     declare(target, matrix, kProduct, options, options.shape(matrix.name)));
+                     declare(target, matrix, kProductAdapter, options, options.shape(matrix.name)));
     result.matrices.push_back(matrix.name);
   }
   for (const auto& [name, shape] : options.lookups) {
     const WeightMatrix& table = find_table(matrices, name);
-    lookups.emplace(table.value.node_pointer(), declare(target, table, kLookup, options, shape));
+    lookups.emplace(table.value.node_pointer(),
+                    declare(target, table, kLookupAdapter, options, shape));
   }
   // Uses two cloners: without other dropout in the model, training and evaluation programs may
   // share nodes, but only the training copies have dropout in the adapters.
@@ -250,11 +213,12 @@ LoraAdapters lora_adapters(const std::vector<std::string>& matrices, const Varia
                            const LoraOptions& options) {
   LoraAdapters result{options.scale(), {}};
   for (const std::string& name : matrices) {
-    LoraAdapters::Adapter& adapter = result.adapters[name] = adapter_in(store, name, kProduct);
+    LoraAdapters::Adapter& adapter = result.adapters[name] =
+        adapter_in(store, name, kProductAdapter);
     if (options.shapes.contains(name)) adapter.scale = options.scale(options.shape(name));
   }
   for (const auto& [name, shape] : options.lookups) {
-    result.lookups[name] = adapter_in(store, name, kLookup);
+    result.lookups[name] = adapter_in(store, name, kLookupAdapter);
     result.lookups[name].scale = options.scale(shape);
   }
   return result;
@@ -282,8 +246,8 @@ AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore&
     (tables.contains(name) ? options.tied : options.patterns).push_back(name);
   AdaptedModel model = replaced.empty() ? add_lora(programs, store, options)
                                         : add_lora(floats.programs, *floats.store, options);
-  put_values(model, adapters.values.adapters, kProduct);
-  put_values(model, adapters.values.lookups, kLookup);
+  put_values(model, adapters.values.adapters, kProductAdapter);
+  put_values(model, adapters.values.lookups, kLookupAdapter);
   for (const auto& [name, value] : adapters.parameters) {
     const Variable variable = model.graph->find_variable(name);
     const Sizes sizes = variable.info().type.shape.evaluate({});
@@ -330,35 +294,19 @@ Tensor merged_lora(const Tensor& matrix, bool out_in, const LoraAdapters::Adapte
 void merge_lora(const std::vector<Program>& programs, VariableStore& store,
                 const LoraAdapters& adapters) {
   Graph& graph = common_graph(programs, "programs to merge adapters into");
-  std::map<std::string, WeightMatrix> matrices;
-  for (const WeightMatrix& m : weight_matrices(graph, programs, {.embeddings = true}))
-    matrices.emplace(m.name, m);
-  std::vector<Merge> merges;
-  const auto add = [&](const auto& from, const AdapterNames& names) {
-    for (const auto& [name, adapter] : from) {
-      const auto found = matrices.find(name);
-      if (found == matrices.end()) {
-        throw ArgumentError(fmt::format(
-            "there is an adapter for {}, which is not a weight matrix of the model", name));
-      }
-      const WeightMatrix& matrix = found->second;
-      check_adapter(name, adapter, sizes_of(matrix, names));
-      const bool lookup = names.a == kLookup.a;
-      if (lookup ? matrix.multiplied : matrix.looked_up) {
-        const char *own = lookup ? "lookups" : "products", *other = lookup ? "products" : "lookups";
-        throw ArgumentError(fmt::format(
-            "the adapter of {} changes only its {}, but the model also uses this matrix for {} "
-            "(tied embeddings): it cannot be merged; keep the adapters separate from the weights",
-            name, own, other));
-      }
-      merges.push_back({name, adapter, !lookup && matrix.out_in});
-    }
-  };
-  add(adapters.adapters, kProduct);
-  add(adapters.lookups, kLookup);
-  for (const Merge& one : merges) {
-    store.set(one.name, merged_lora(store.tensor(one.name), one.rows_are_outputs, one.adapter,
-                                    adapters.scale_of(one.adapter)));
+  const std::vector<MatchedAdapter> merges =
+      matched_adapters(adapters, weight_matrices(graph, programs, {.embeddings = true}));
+  for (const auto& [matrix, adapter, lookup] : merges) {
+    if (lookup ? !matrix.multiplied : !matrix.looked_up) continue;
+    const char *own = lookup ? "lookups" : "products", *other = lookup ? "products" : "lookups";
+    throw ArgumentError(fmt::format(
+        "the adapter of {} changes only its {}, but the model also uses this matrix for {} "
+        "(tied embeddings): it cannot be merged; keep the adapters separate from the weights",
+        matrix.name, own, other));
+  }
+  for (const auto& [matrix, adapter, lookup] : merges) {
+    store.set(matrix.name, merged_lora(store.tensor(matrix.name), !lookup && matrix.out_in, adapter,
+                                       adapters.scale_of(adapter)));
   }
 }
 

@@ -286,6 +286,15 @@ std::vector<std::string> stored_names(std::string_view name, WeightFormat format
   return {std::string(name) + std::string(kQ), std::string(name) + std::string(kScale)};
 }
 
+CacheFormat cache_format(const Graph& graph) {
+  CacheFormat format = CacheFormat::f32;
+  for (const Variable& variable : graph.variables()) {
+    if (variable.info().kind == VariableKind::cache && variable.dtype() != DType::f32)
+      format = variable.dtype() == DType::i8 ? CacheFormat::int8 : CacheFormat::bf16;
+  }
+  return format;
+}
+
 RewrittenPrograms with_quantized(const std::vector<Program>& programs,
                                  const QuantizedWeights& weights, CacheFormat caches) {
   Graph& source = common_graph(programs, "programs whose weights can be replaced");

@@ -60,6 +60,9 @@ std::string_view cache_format_name(CacheFormat format);
 /// valid names.
 CacheFormat parse_cache_format(std::string_view name);
 
+/// Returns the format of the caches in a graph: f32 if it contains no caches.
+CacheFormat cache_format(const Graph& graph);
+
 /// Returns the format of the variables W.q and W.scale; std::nullopt for bf16.
 std::optional<QuantizedFormat> quantized_format(WeightFormat format);
 /// The inverse for int8, int4 and q8_0.

@@ -159,8 +159,9 @@ void share_weights(const TrainedModel& from, TrainedModel& to) {
   for (const auto& [name, weight] : quantized_weights(*from.graph)) {
     if (to.graph->has_variable(name)) quantized.emplace(name, weight);
   }
-  if (!quantized.empty()) {
-    const RewrittenPrograms rewritten = with_quantized(to.all_programs(), quantized);
+  const CacheFormat caches = cache_format(*from.graph);
+  if (!quantized.empty() || caches != CacheFormat::f32) {
+    const RewrittenPrograms rewritten = with_quantized(to.all_programs(), quantized, caches);
     to.replace_programs(rewritten.graph, rewritten.programs);
   }
   if (from.lora) share_adapters(from, to);

@@ -44,7 +44,8 @@ void share_adapters(const TrainedModel& from, TrainedModel& to);
 
 /// Sets the store of `to` to that of `from`. The programs of `to` declare parameters of `from`
 /// under the same names, for example those of an encoder without its head. Weights that are
-/// quantised in `from` are also quantised in `to`, and its adapters are added.
+/// quantised in `from` are also quantised in `to`, caches have the same format, and the adapters of
+/// `from` are added.
 void share_weights(const TrainedModel& from, TrainedModel& to);
 
 /// Returns the patterns to pass to quantize(). For a model with adapters, these are the names of

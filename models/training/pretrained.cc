@@ -164,9 +164,7 @@ Pretrained read_file(const ModelPath& from, bool quantized) {
     result.weights = weights_of(file.graph(), *store);
     result.quantized = stored;
   }
-  for (const Variable& variable : file.graph().variables())
-    if (variable.info().kind == VariableKind::cache && variable.dtype() != DType::f32)
-      result.caches = variable.dtype() == DType::i8 ? CacheFormat::int8 : CacheFormat::bf16;
+  result.caches = cache_format(file.graph());
   result.text.missing = fmt::format("{} holds no tokenizer", path);
   if (const Attachment* tokenizer = find(kTokenizerPart))
     result.text.tokenizer = PartValue<Tokenizer>::read(*tokenizer);
