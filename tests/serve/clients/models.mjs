@@ -94,6 +94,6 @@ export function makeModels(weft, folder) {
         `seq2seq --pairs ${pairs} --preset eng-swe-short --vocab 60 --steps 5 --width 32`,
       ),
     },
-    adapters: { pirate: `${folder}/pirate.lora.safetensors` },
+    adapters: { "chat:pirate": `${folder}/pirate.lora.safetensors` },
   };
 }

@@ -35,6 +35,13 @@ try {
   await browser.colours("light");
   await browser.open(address + "/");
 
+  await check("the first stop of the keyboard skips to the content", async () => {
+    await browser.press("\uE004");
+    assert.equal(await browser.run("return document.activeElement.className"), "skip");
+    await browser.press("\uE007");
+    await browser.until("document.activeElement.id === 'main'");
+  });
+
   await check("a missing API key is reported, and a key is accepted", async () => {
     await browser.until("!document.getElementById('problem').hidden");
     assert.match(await browser.text("#problem"), /^401: .+ Set it with the button API key\.$/);
@@ -146,7 +153,7 @@ try {
 
   await check("settings and messages survive a reload", async () => {
     await set("system", "Be brief.");
-    await browser.open(address + "/#chat");
+    await browser.open(address + "/#/chat");
     await browser.command("POST", "/refresh", {});
     await browser.until("document.getElementById('model').value === 'chat'");
     assert.equal(await browser.run("return document.getElementById('system').value"), "Be brief.");
