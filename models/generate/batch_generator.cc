@@ -27,7 +27,8 @@ void check_supported(const GenerationOptions& options) {
 
 }  // namespace
 
-std::int64_t BatchGenerator::add(TokenIds prompt, const GenerationOptions& options) {
+LengthRules BatchGenerator::checked_lengths(const TokenIds& prompt,
+                                            const GenerationOptions& options) const {
   check_supported(options);
   check_ids(options, config_.vocab);
   if (prompt.empty()) throw ArgumentError("the prompt is empty: at least one token is needed");
@@ -39,13 +40,22 @@ std::int64_t BatchGenerator::add(TokenIds prompt, const GenerationOptions& optio
   }
   LengthRules lengths = checked_length_rules(options, std::ssize(prompt));
   if (options.encoder_no_repeat_ngram) lengths.source = prompt;
-  if (lengths.max > slots_.options().capacity) {
-    throw ArgumentError(fmt::format(
-        "a sequence of {} ids exceeds the capacity of a slot, {}: generate less, or increase "
-        "DecodeSlotsOptions::capacity",
-        lengths.max, slots_.options().capacity));
-  }
-  requests_.emplace(added_, Request{std::move(prompt), options, lengths, lengths.start});
+  if (lengths.max <= slots_.options().capacity) return lengths;
+  throw ArgumentError(fmt::format(
+      "a sequence of {} ids exceeds the capacity of a slot, {}: generate less, or increase "
+      "DecodeSlotsOptions::capacity",
+      lengths.max, slots_.options().capacity));
+}
+
+void BatchGenerator::check(const TokenIds& prompt, const GenerationOptions& options) const {
+  checked_lengths(prompt, options);
+}
+
+std::int64_t BatchGenerator::add(TokenIds prompt, const GenerationOptions& options,
+                                 std::int64_t top) {
+  LengthRules lengths = checked_lengths(prompt, options);
+  const std::int64_t start = lengths.start;
+  requests_.emplace(added_, Request{std::move(prompt), options, std::move(lengths), top, start});
   return added_++;
 }
 
@@ -54,10 +64,18 @@ std::optional<RequestToken> BatchGenerator::next() {
     if (requests_.empty()) return std::nullopt;
     advance();
   }
-  const Outcome outcome = ready_.front();
+  const RequestToken token = std::move(ready_.front());
   ready_.pop_front();
-  if (outcome.error) std::rethrow_exception(outcome.error);
-  return outcome.token;
+  if (token.error) std::rethrow_exception(token.error);
+  return token;
+}
+
+std::vector<RequestToken> BatchGenerator::step() {
+  while (ready_.empty() && !requests_.empty()) advance();
+  std::vector<RequestToken> tokens(std::make_move_iterator(ready_.begin()),
+                                   std::make_move_iterator(ready_.end()));
+  ready_.clear();
+  return tokens;
 }
 
 void BatchGenerator::advance() {
@@ -85,9 +103,7 @@ void BatchGenerator::advance() {
     }
   }
   if (!tokens.empty()) {
-    const Tensor logits = slots_.step(tokens);
-    for (std::size_t i = 0; i < stepped.size(); ++i)
-      select(stepped[i], logits, static_cast<std::int64_t>(i));
+    select(stepped, slots_.step(tokens));
   }
   if (waiting == requests_.end()) return;
   const Request& request = waiting->second;
@@ -98,24 +114,40 @@ void BatchGenerator::advance() {
                      std::span(request.ids)
                          .subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)),
                      request.prompt);
-  if (done + count == request.prompt) select(waiting, logits, 0);
+  if (done + count == request.prompt) select({waiting}, logits);
 }
 
-void BatchGenerator::select(Requests::iterator it, const Tensor& logits, std::int64_t row) {
-  Request& request = it->second;
-  Outcome& outcome = ready_.emplace_back(Outcome{{it->first}});
-  try {
-    const std::string name = fmt::format("request {}", it->first);
-    const auto vocab = static_cast<std::size_t>(logits.size(1));
-    read_logits(logits.span<float>().subspan(static_cast<std::size_t>(row) * vocab, vocab), name,
-                scores_);
-    outcome.token.id = next_id(request.options, request.lengths, request.ids, 0, name, scores_);
-    request.ids.push_back(outcome.token.id);
-    outcome.token.last = ends_sequence(request.options, request.lengths, request.ids);
-  } catch (const DataError&) {
-    outcome.error = std::current_exception();
+void BatchGenerator::select(const std::vector<Requests::iterator>& requests, const Tensor& logits) {
+  const std::span<const float> rows = logits.span<float>();
+  const std::size_t vocab = rows.size() / requests.size();
+  std::vector<RequestToken> tokens(requests.size());
+  scores_.resize(static_cast<std::size_t>(workers_.slots()));
+  workers_.for_chunks(
+      std::ssize(requests),
+      [&](std::int64_t chunk, int worker) {
+        const auto i = static_cast<std::size_t>(chunk);
+        Request& request = requests[i]->second;
+        RequestToken& token = tokens[i];
+        token.request = requests[i]->first;
+        try {
+          NewToken next =
+              next_id(request.options, request.lengths, request.ids, 0,
+                      fmt::format("request {}", token.request), rows.subspan(i * vocab, vocab),
+                      scores_[static_cast<std::size_t>(worker)], request.top);
+          token.id = next.token.id;
+          token.log_probability = next.token.log_probability;
+          token.top = std::move(next.top);
+          request.ids.push_back(token.id);
+          token.finish = finish_of(request.options, request.lengths, request.ids);
+        } catch (const DataError&) {
+          token.error = std::current_exception();
+        }
+      },
+      static_cast<double>(rows.size()));
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (tokens[i].finish || tokens[i].error) end(requests[i]);
+    ready_.push_back(std::move(tokens[i]));
   }
-  if (outcome.token.last || outcome.error) end(it);
 }
 
 void BatchGenerator::end(Requests::iterator request) {
@@ -126,8 +158,8 @@ void BatchGenerator::end(Requests::iterator request) {
 bool BatchGenerator::cancel(std::int64_t request) {
   if (request < 0 || request >= added_)
     throw ArgumentError(fmt::format("there is no request {}: {} were added", request, added_));
-  const bool returns_more = std::erase_if(ready_, [&](const Outcome& outcome) {
-                              return outcome.token.request == request;
+  const bool returns_more = std::erase_if(ready_, [&](const RequestToken& token) {
+                              return token.request == request;
                             }) > 0;
   const auto it = requests_.find(request);
   if (it == requests_.end()) return returns_more;

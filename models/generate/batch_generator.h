@@ -8,16 +8,22 @@
 #include <optional>
 #include <vector>
 
+#include "weft/core/parallel.h"
+#include "weft/models/generate/finish.h"
 #include "weft/models/generate/logits_rules.h"
+#include "weft/models/generate/next_id.h"
 #include "weft/models/generate/options.h"
 #include "weft/models/generate/slots.h"
 
 namespace WEFT_API weft {
 
-/// A new id of a request.
+/// A new id of a request, or the error that ended it.
 struct RequestToken {
   std::int64_t request = 0, id = 0;
-  bool last = false;  // true if the request ends with this id
+  double log_probability = 0;         // if it was requested; see NewToken
+  std::vector<ScoredToken> top = {};  // the alternatives that were requested
+  std::optional<Finish> finish = {};  // the reason, if the request ends with this id
+  std::exception_ptr error = {};      // returned by step() only; there is no id then
 };
 
 /// Generates ids for many requests with one model (continuous batching). Requests are added and
@@ -25,36 +31,51 @@ struct RequestToken {
 ///
 ///   BatchGenerator batch(session, gpt.slots_program(tokens), gpt.config(), {.slots = 8});
 ///   const std::int64_t request = batch.add(prompt, {.max_new = 20});
-///   while (const auto token = batch.next()) use(token->request, token->id, token->last);
+///   while (const auto token = batch.next()) use(token->request, token->id, token->finish);
 ///
 /// Each run of the model yields an id for every running request. New requests wait for a free slot,
 /// in the order in which they were added; their prompts are processed in chunks, one between two
 /// steps of the others. The ids of a request depend only on its prompt and its options: they are
 /// the ids that a Generator returns for the prompt alone, unless scores are equal up to rounding.
+/// In a batch-invariant session, they do not depend on the other requests at all.
 class BatchGenerator {
  public:
   /// Same arguments and errors as DecodeSlots.
   BatchGenerator(Session& session, const Program& program, const GptConfig& config,
                  const DecodeSlotsOptions& options = {})
-      : slots_(session, program, config, options), config_(config) {}
+      : slots_(session, program, config, options),
+        config_(config),
+        workers_({.threads = session.options().threads}) {}
 
   /// Adds a request and returns its number (0, 1, 2, ...). Nothing is computed before next().
   /// Samples are those of row 0 of a Generator (see SamplingOptions::first_row). Throws
   /// ArgumentError if the prompt is empty, an id is not in the vocabulary, the longest possible
   /// sequence exceeds the capacity of a slot, or an option is invalid or not supported: beams and
-  /// results above 1, slide, reuse_caches, start, stop_texts.
-  std::int64_t add(TokenIds prompt, const GenerationOptions& options = {});
+  /// results above 1, slide, reuse_caches, start, stop_texts. `top` is the number of alternatives
+  /// that are returned with each id; -1 = not even its log-probability.
+  std::int64_t add(TokenIds prompt, const GenerationOptions& options = {}, std::int64_t top = -1);
+
+  /// Throws what add() would throw. Any thread may call this function at any time.
+  void check(const TokenIds& prompt, const GenerationOptions& options) const;
 
   /// Returns the next id of any request, or nothing if no request is left. Runs the model if
   /// necessary. Throws DataError if the logits of a request are not finite or its options exclude
   /// every id; the message names the request, which has then ended, and the others continue with
   /// the next call. If a run of the model throws, all requests are unchanged.
   std::optional<RequestToken> next();
+  /// For callers that deliver the ids of many requests: returns the ids that next() has not
+  /// returned yet or, if all have been returned, those of the next run of the model that yields
+  /// any. Errors of requests are returned instead of being thrown. The result is empty if no
+  /// request is left.
+  std::vector<RequestToken> step();
 
   /// Ends a request, wherever it is; next() returns no more ids for it. Returns false if it had
   /// already ended. Throws ArgumentError if there was never such a request.
   bool cancel(std::int64_t request);
 
+  /// Returns true if another request would not have to wait for a slot.
+  bool has_room() const { return std::ssize(requests_) < slots_.options().slots; }
+  const DecodeSlotsOptions& options() const { return slots_.options(); }
   /// Return the number of requests that have a slot, and of those that wait for one.
   std::int64_t running() const { return slots_.options().slots - slots_.free_slots(); }
   std::int64_t waiting() const { return std::ssize(requests_) - running(); }
@@ -64,28 +85,26 @@ class BatchGenerator {
     TokenIds ids;  // the prompt and the new ids
     GenerationOptions options;
     LengthRules lengths;
+    std::int64_t top;
     std::int64_t prompt;     // number of ids that are processed in chunks, not one by one
     std::int64_t slot = -1;  // none yet
   };
   using Requests = std::map<std::int64_t, Request>;
-  /// The outcome of a step for a request: an id or an error.
-  struct Outcome {
-    RequestToken token;
-    std::exception_ptr error = {};
-  };
 
+  LengthRules checked_lengths(const TokenIds& prompt, const GenerationOptions& options) const;
   void advance();
-  /// Selects the next id of a request from row `row` of the logits, and ends the request if it is
-  /// the last one.
-  void select(Requests::iterator request, const Tensor& logits, std::int64_t row);
+  /// Selects the next ids of requests, which correspond to the rows of `logits`, and ends requests
+  /// with their last id.
+  void select(const std::vector<Requests::iterator>& requests, const Tensor& logits);
   void end(Requests::iterator request);
 
   DecodeSlots slots_;
   GptConfig config_;
   std::int64_t added_ = 0;
   Requests requests_;  // by number, which is also the order of waiting requests
-  std::deque<Outcome> ready_;
-  std::vector<double> scores_;
+  std::deque<RequestToken> ready_;
+  Workers workers_;
+  std::vector<std::vector<double>> scores_;  // a buffer for each worker
 };
 
 }  // namespace weft

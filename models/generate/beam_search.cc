@@ -6,6 +6,7 @@
 #include <span>
 
 #include "weft/core/error.h"
+#include "weft/models/generate/next_id.h"
 #include "weft/models/generate/search.h"
 
 namespace weft {
@@ -142,7 +143,8 @@ class BeamSearch final : public Search {
   void find_candidates(std::size_t p) {
     candidates_.clear();
     for (std::size_t r = p * beams_; r < (p + 1) * beams_; ++r) {
-      std::vector<double>& scores = logits(r);
+      std::vector<double>& scores = scores_;
+      read_logits(logits(r), fmt::format("row {}", r), scores);
       log_softmax(options_.suppressed, scores);
       apply_rules(options_, prompts_[p].lengths, prompts_[p].without_padding(rows_[r]), scores);
       for (std::int64_t id = 0; id < vocab(); ++id)

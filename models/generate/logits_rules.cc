@@ -12,6 +12,18 @@ double& at(std::vector<double>& scores, std::int64_t id) {
   return scores[static_cast<std::size_t>(id)];
 }
 
+/// Adds logit_bias, and subtracts the penalties of the ids in `made`, the new ids.
+void shift_scores(const GenerationOptions& options, Sequence made, std::vector<double>& scores) {
+  for (const auto& [id, bias] : options.logit_bias) at(scores, id) += bias;
+  if (options.frequency_penalty == 0 && options.presence_penalty == 0) return;
+  std::map<std::int64_t, std::int64_t> counts;
+  for (const std::int64_t id : made) ++counts[id];
+  for (const auto& [id, count] : counts) {
+    at(scores, id) -=
+        static_cast<double>(count) * options.frequency_penalty + options.presence_penalty;
+  }
+}
+
 void penalise_repetition(double penalty, Sequence ids, std::vector<double>& scores) {
   if (penalty == 1) return;
   // The penalty is applied once per id, even if the id occurs several times.
@@ -104,6 +116,8 @@ LengthRules length_rules(const GenerationOptions& options, std::int64_t start) {
 void apply_rules(const GenerationOptions& options, const LengthRules& lengths, Sequence ids,
                  std::vector<double>& scores) {
   const auto length = static_cast<std::int64_t>(ids.size());
+  const Sequence made = ids.subspan(std::min(static_cast<std::size_t>(lengths.start), ids.size()));
+  shift_scores(options, made, scores);
   penalise_repetition(options.repetition_penalty, ids, scores);
   forbid_ngrams(options.no_repeat_ngram, ids, ids, scores);
   forbid_ngrams(options.encoder_no_repeat_ngram.value_or(0), lengths.source, ids, scores);
@@ -120,10 +134,7 @@ void apply_rules(const GenerationOptions& options, const LengthRules& lengths, S
   }
   if (const auto it = options.forced.find(length); it != options.forced.end())
     force(it->second, scores);
-  if (options.timestamps) {
-    const auto start = std::min(static_cast<std::size_t>(lengths.start), ids.size());
-    apply_timestamp_rules(*options.timestamps, ids.subspan(start), options.eos_id, scores);
-  }
+  if (options.timestamps) apply_timestamp_rules(*options.timestamps, made, options.eos_id, scores);
 }
 
 }  // namespace weft

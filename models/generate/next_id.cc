@@ -20,6 +20,7 @@ TokenIds referenced_ids(const GenerationOptions& options) {
     ids.insert(ids.end(), more->begin(), more->end());
   for (const auto& sequence : options.bad_token_sequences) ids.push_back(sequence.back());
   for (const auto& [place, id] : options.forced) ids.push_back(id);
+  for (const auto& [id, bias] : options.logit_bias) ids.push_back(id);
   if (options.timestamps) {
     ids.push_back(options.timestamps->first_id);
     ids.push_back(std::max<std::int64_t>(options.timestamps->no_timestamps_id, 0));
@@ -27,6 +28,26 @@ TokenIds referenced_ids(const GenerationOptions& options) {
   for (const std::int64_t id : {options.eos_id, options.forced_eos_id, options.forced_bos_id})
     ids.push_back(std::max<std::int64_t>(id, 0));
   return ids;
+}
+
+/// Returns the ids with the `count` highest scores, in descending order (ties: the lowest id
+/// first). Forbidden ids are excluded.
+std::vector<ScoredToken> most_likely(const std::vector<double>& scores, std::int64_t count) {
+  std::vector<ScoredToken> best;
+  const auto before = [](const ScoredToken& a, const ScoredToken& b) {
+    return a.log_probability > b.log_probability ||
+           (a.log_probability == b.log_probability && a.id < b.id);
+  };
+  for (std::int64_t id = 0; id < std::ssize(scores) && count > 0; ++id) {
+    const ScoredToken token{id, scores[static_cast<std::size_t>(id)]};
+    if (token.log_probability == kForbidden) continue;
+    if (std::ssize(best) == count) {
+      if (!before(token, best.back())) continue;
+      best.pop_back();
+    }
+    best.insert(std::upper_bound(best.begin(), best.end(), token, before), token);
+  }
+  return best;
 }
 
 }  // namespace
@@ -65,10 +86,11 @@ void read_logits(std::span<const float> logits, std::string_view name,
         fmt::format("the model's logits are not finite for {}: training may have diverged", name));
 }
 
-std::int64_t next_id(const GenerationOptions& options, const LengthRules& lengths,
-                     std::span<const std::int64_t> ids, std::int64_t row, std::string_view name,
-                     std::vector<double>& scores, double* log_probability) {
+NewToken next_id(const GenerationOptions& options, const LengthRules& lengths,
+                 std::span<const std::int64_t> ids, std::int64_t row, std::string_view name,
+                 std::span<const float> logits, std::vector<double>& scores, std::int64_t top) {
   const auto length = static_cast<std::int64_t>(ids.size());
+  read_logits(logits, name, scores);
   apply_rules(options, lengths, ids, scores);
   const auto best = std::max_element(scores.begin(), scores.end());
   if (*best == kForbidden) {
@@ -77,30 +99,34 @@ std::int64_t next_id(const GenerationOptions& options, const LengthRules& length
                     "be generated",
                     length, name));
   }
+  NewToken next{.token = {best - scores.begin(), *best}};
+  if (top < 0 && !options.sampling) return next;
   double log_sum = 0;
-  if (log_probability != nullptr) {
+  if (top >= 0) {
+    log_sum = *best;
     double sum = 0;
     for (const double score : scores) sum += std::exp(score - *best);
-    log_sum = *best + std::log(sum);
+    log_sum += std::log(sum);
+    next.top = most_likely(scores, top);
+    for (ScoredToken& token : next.top) token.log_probability -= log_sum;
   }
-  std::int64_t id = best - scores.begin();
-  if (log_probability == nullptr && !options.sampling) return id;
-  const std::vector<double> all = log_probability == nullptr ? std::vector<double>() : scores;
   if (options.sampling) {
+    const std::vector<double> all = top < 0 ? std::vector<double>() : scores;
     filter_scores(*options.sampling, scores);
-    id = sample_id(scores, options.sampling->seed, options.sampling->first_row + row,
-                   length - lengths.start);
+    next.token.id = sample_id(scores, options.sampling->seed, options.sampling->first_row + row,
+                              length - lengths.start);
+    if (top >= 0) next.token.log_probability = all[static_cast<std::size_t>(next.token.id)];
   }
-  if (log_probability != nullptr) *log_probability += all[static_cast<std::size_t>(id)] - log_sum;
-  return id;
+  next.token.log_probability -= log_sum;
+  return next;
 }
 
-bool ends_sequence(const GenerationOptions& options, const LengthRules& lengths,
-                   std::span<const std::int64_t> ids) {
-  const auto length = static_cast<std::int64_t>(ids.size());
-  return options.is_end(ids.back()) || length >= lengths.max ||
-         ends_with_any(ids.subspan(static_cast<std::size_t>(lengths.start)),
-                       options.stop_sequences);
+std::optional<Finish> finish_of(const GenerationOptions& options, const LengthRules& lengths,
+                                std::span<const std::int64_t> ids) {
+  if (options.is_end(ids.back())) return Finish::end;
+  const auto made = ids.subspan(static_cast<std::size_t>(lengths.start));
+  if (ends_with_any(made, options.stop_sequences)) return Finish::stop;
+  return std::ssize(ids) >= lengths.max ? std::optional(Finish::length) : std::nullopt;
 }
 
 }  // namespace weft

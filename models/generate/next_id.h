@@ -2,10 +2,12 @@
 // the end of the sequence.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "weft/models/generate/finish.h"
 #include "weft/models/generate/logits_rules.h"
 #include "weft/models/generate/options.h"
 
@@ -23,18 +25,29 @@ void check_ids(const GenerationOptions& options, std::int64_t vocab);
 /// logit is infinite. `name` is the name of the sequence in the message, for example "row 3".
 void read_logits(std::span<const float> logits, std::string_view name, std::vector<double>& scores);
 
-/// Returns the id that follows `ids`: applies the rules to `scores`, then selects the most likely
-/// id or, with options.sampling, samples one for (seed, sampling.first_row + row, number of new
-/// ids). Throws DataError if the options exclude every id. `name` is the name of the sequence in
-/// the message, for example "row 3". If `log_probability` is not null, adds to it the
-/// log-probability of the id after the rules and before the filters.
-std::int64_t next_id(const GenerationOptions& options, const LengthRules& lengths,
-                     std::span<const std::int64_t> ids, std::int64_t row, std::string_view name,
-                     std::vector<double>& scores, double* log_probability = nullptr);
+/// A token and its log-probability after the rules and before the filters of sampling.
+struct ScoredToken {
+  std::int64_t id = 0;
+  double log_probability = 0;
+};
+struct NewToken {
+  ScoredToken token;
+  std::vector<ScoredToken> top = {};  // the most likely tokens, most likely first
+};
 
-/// Returns true if the sequence ends with the last of `ids`: at its maximum length, an end id or a
-/// stop sequence. `ids` contains at least one new id.
-bool ends_sequence(const GenerationOptions& options, const LengthRules& lengths,
-                   std::span<const std::int64_t> ids);
+/// Returns the id that follows `ids`: applies the rules to the logits f32 [vocab], then selects the
+/// most likely id or, with options.sampling, samples one for (seed, sampling.first_row + row,
+/// number of new ids). Throws like read_logits(), and DataError if the options exclude every id.
+/// `name` is the name of the sequence in the message, for example "row 3". `scores` is a buffer.
+/// `top` is the number of alternatives in the result; -1 = not even the log-probability of the id
+/// is computed.
+NewToken next_id(const GenerationOptions& options, const LengthRules& lengths,
+                 std::span<const std::int64_t> ids, std::int64_t row, std::string_view name,
+                 std::span<const float> logits, std::vector<double>& scores, std::int64_t top = -1);
+
+/// Returns the reason why the sequence ends with the last of `ids`, or nothing if it continues: an
+/// end id, a stop sequence, or its maximum length. `ids` contains at least one new id.
+std::optional<Finish> finish_of(const GenerationOptions& options, const LengthRules& lengths,
+                                std::span<const std::int64_t> ids);
 
 }  // namespace weft

@@ -65,8 +65,15 @@ void GenerationOptions::check() const {
     throw ArgumentError(
         fmt::format("repetition_penalty must be positive, not {}", repetition_penalty));
   }
-  if (!std::isfinite(length_penalty))
-    throw ArgumentError(fmt::format("length_penalty must be finite, not {}", length_penalty));
+  const auto finite = [](const char* name, double value) {
+    if (!std::isfinite(value))
+      throw ArgumentError(fmt::format("{} must be finite, not {}", name, value));
+  };
+  for (const auto& [id, bias] : logit_bias)
+    finite(fmt::format("the logit_bias of id {}", id).c_str(), bias);
+  finite("frequency_penalty", frequency_penalty);
+  finite("presence_penalty", presence_penalty);
+  finite("length_penalty", length_penalty);
   if (std::abs(length_penalty) > kMaxLengthPenalty) {
     throw ArgumentError(fmt::format("length_penalty must be in [{}, {}], not {}",
                                     -kMaxLengthPenalty, kMaxLengthPenalty, length_penalty));
@@ -85,6 +92,8 @@ void GenerationOptions::check() const {
   }
   if (std::find(stop_texts.begin(), stop_texts.end(), "") != stop_texts.end())
     throw ArgumentError("a stop text is empty; an empty text matches everywhere");
+  if (beams > 1 && constraint)
+    throw ArgumentError("a constraint is not supported with beams: use greedy search or sampling");
   if (beams > 1 && !(stop_sequences.empty() && stop_texts.empty())) {
     throw ArgumentError(
         "stop_sequences and stop_texts are not supported with beams; use stop_ids or eos_id");

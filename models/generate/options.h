@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "weft/core/export.h"
 
 namespace WEFT_API weft {
+
+class Constraint;  // models/generate/structured/constraint.h
 
 using TokenIds = std::vector<std::int64_t>;
 
@@ -62,8 +65,9 @@ enum class EarlyStopping : std::uint8_t {
 /// Lengths include the ids that a sequence starts from: the prompt of a decoder, or the first ids
 /// of an encoder-decoder's output. End ids are eos_id and stop_ids.
 ///
-/// Rules are applied to the scores of the next id in the order of `generate` in Hugging Face
-/// transformers: repetition_penalty, no_repeat_ngram, encoder_no_repeat_ngram, bad_token_ids and
+/// Rules are applied to the scores of the next id: first logit_bias, frequency_penalty and
+/// presence_penalty; then, in the order of `generate` in Hugging Face transformers,
+/// repetition_penalty, no_repeat_ngram, encoder_no_repeat_ngram, bad_token_ids and
 /// bad_token_sequences, min_length and min_new, forced_bos_id, forced_eos_id, bad_first_token_ids,
 /// forced, timestamps; then the filters of `sampling`. Scores are logits; in beam search they are
 /// log-probabilities.
@@ -87,6 +91,12 @@ struct GenerationOptions {
   std::int64_t forced_eos_id = -1, forced_bos_id = -1;
   /// Forced ids by position. The key is the number of ids before the forced id.
   std::map<std::int64_t, std::int64_t> forced = {};
+  /// Added to the scores of these ids. Values must be finite.
+  std::map<std::int64_t, double> logit_bias = {};
+  /// Subtracted from the score of every id that occurs among the new ids (OpenAI's definition):
+  /// `frequency_penalty` once per occurrence, `presence_penalty` once. Negative values favour
+  /// repetition; 0 = no penalty.
+  double frequency_penalty = 0, presence_penalty = 0;
   /// Scores of ids that already occurred are divided by this value if the scores are positive, and
   /// multiplied by it otherwise (Keskar et al. 2019, "CTRL"); 1 = no penalty.
   double repetition_penalty = 1;
@@ -102,6 +112,11 @@ struct GenerationOptions {
   TokenIds bad_first_token_ids = {};
 
   std::optional<TimestampRules> timestamps = {};  // for speech recognition
+
+  /// If set, the new text is valid (JSON for a schema, a regular expression, one of several texts)
+  /// whenever it ends with an end id, or when nothing can follow. Ids that cannot continue it are
+  /// forbidden before all other rules. Not supported with beams.
+  std::shared_ptr<const Constraint> constraint = {};
 
   /// If set, ids are sampled instead of always selecting the most likely id. Not supported with
   /// beams.

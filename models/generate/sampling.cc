@@ -22,23 +22,38 @@ void keep_top_k(std::int64_t k, std::vector<double>& scores) {
 
 void keep_top_p(double p, std::vector<double>& scores) {
   if (p >= 1) return;
+  // Ids are grouped by score, so that only the group in which the cumulative probability reaches p
+  // is sorted: vocabularies have up to 300,000 ids.
+  constexpr double kGroupsPerUnit = 16;
+  constexpr std::size_t kGroups = 1024;
+  const double best = *std::max_element(scores.begin(), scores.end());
+  const auto group = [&](double score) {
+    return static_cast<std::size_t>(
+        std::min((best - score) * kGroupsPerUnit, static_cast<double>(kGroups - 1)));
+  };
+  std::vector<double> mass(kGroups);
+  double total = 0;
+  for (const double score : scores) {
+    if (score != kForbidden) mass[group(score)] += std::exp(score - best);
+  }
+  for (const double in_group : mass) total += in_group;
+  double before = 0;
+  std::size_t last = 0;  // the group that contains the end of the nucleus
+  while (last + 1 < kGroups && before + mass[last] < p * total) before += mass[last++];
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    if (scores[i] != kForbidden) order.push_back(i);
+    if (scores[i] == kForbidden) continue;
+    const std::size_t own = group(scores[i]);
+    if (own == last) order.push_back(i);
+    if (own > last) scores[i] = kForbidden;
   }
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
-  std::vector<double> mass;
-  double total = 0;
-  for (const std::size_t i : order) {
-    mass.push_back(std::exp(scores[i] - scores[order.front()]));
-    total += mass.back();
-  }
   // The nucleus ends when the cumulative probability reaches p.
-  double before = 0;
-  for (std::size_t rank = 0; rank < order.size(); ++rank) {
-    if (rank > 0 && before >= p * total) scores[order[rank]] = kForbidden;
-    before += mass[rank];
+  for (const std::size_t i : order) {
+    const double own = std::exp(scores[i] - best);
+    if (before >= p * total) scores[i] = kForbidden;
+    before += own;
   }
 }
 
@@ -46,7 +61,7 @@ void keep_min_p(double p, std::vector<double>& scores) {
   if (p == 0) return;
   const double best = *std::max_element(scores.begin(), scores.end());
   for (double& score : scores) {
-    if (std::exp(score - best) < p) score = kForbidden;
+    if (score != kForbidden && std::exp(score - best) < p) score = kForbidden;
   }
 }
 
@@ -67,7 +82,9 @@ std::int64_t sample_id(const std::vector<double>& scores, std::uint64_t seed, st
                        std::int64_t index) {
   const double best = *std::max_element(scores.begin(), scores.end());
   double total = 0;
-  for (const double score : scores) total += std::exp(score - best);
+  for (const double score : scores) {
+    if (score != kForbidden) total += std::exp(score - best);
+  }
   const RandomStream stream{stable_hash("weft.sample", seed), static_cast<std::uint32_t>(row),
                             static_cast<std::uint32_t>(index)};
   const PhiloxBlock block = stream.block(0);

@@ -55,10 +55,9 @@ void Search::run_model() {
   seen_ = rows_.front().size();
 }
 
-std::vector<double>& Search::logits(std::size_t row) {
+std::span<const float> Search::logits(std::size_t row) const {
   const auto size = static_cast<std::size_t>(vocab());
-  read_logits(logits_.span<float>().subspan(row * size, size), fmt::format("row {}", row), scores_);
-  return scores_;
+  return logits_.span<float>().subspan(row * size, size);
 }
 
 namespace {
@@ -79,13 +78,15 @@ class RowSearch final : public Search {
         continue;
       }
       const PromptRules& prompt = prompt_of(r);
-      const std::int64_t id =
-          next_id(options_, prompt.lengths, prompt.without_padding(rows_[r]),
-                  static_cast<std::int64_t>(r), fmt::format("row {}", r), logits(r),
-                  result_.scores.empty() ? nullptr : &result_.scores[r]);
-      rows_[r].push_back(id);
-      tokens.push_back({static_cast<std::int64_t>(r), id});
-      if (ends_sequence(options_, prompt.lengths, prompt.without_padding(rows_[r]))) finish(r);
+      const bool scored = !result_.scores.empty();
+      const ScoredToken token = next_id(options_, prompt.lengths, prompt.without_padding(rows_[r]),
+                                        static_cast<std::int64_t>(r), fmt::format("row {}", r),
+                                        logits(r), scores_, scored ? 0 : -1)
+                                    .token;
+      if (scored) result_.scores[r] += token.log_probability;
+      rows_[r].push_back(token.id);
+      tokens.push_back({static_cast<std::int64_t>(r), token.id});
+      if (finish_of(options_, prompt.lengths, prompt.without_padding(rows_[r]))) finish(r);
     }
   }
 

@@ -48,9 +48,8 @@ class Search {
   /// previous call.
   void run_model();
   std::int64_t vocab() const { return logits_.size(1); }
-  /// Returns the logits of a row in double precision, in a buffer that is valid until the next
-  /// call. Throws DataError if a logit is NaN or the largest logit is infinite.
-  std::vector<double>& logits(std::size_t row);
+  /// Returns the logits of a row.
+  std::span<const float> logits(std::size_t row) const;
 
   const GenerationOptions options_;
   std::vector<PromptRules> prompts_;
@@ -58,12 +57,12 @@ class Search {
   TokenIds parents_;
   SearchResult result_;
   bool finished_ = false;
+  std::vector<double> scores_;  // a buffer for the scores of a row
 
  private:
   StepModel& model_;
   std::int64_t number_;  // of this search, to detect that another one has started
   Tensor logits_;
-  std::vector<double> scores_;
   std::size_t seen_ = 0;  // number of ids per row that the model has processed
 };
 

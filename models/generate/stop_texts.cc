@@ -4,6 +4,22 @@
 
 namespace weft {
 
+std::string StopTextFilter::add(std::string_view piece) {
+  held_ += piece;
+  std::size_t stop = std::string::npos, held = 0;
+  for (const std::string& text : texts_) {
+    stop = std::min(stop, held_.find(text));
+    // The longest end of the held text that is a beginning of this stop text.
+    std::size_t length = std::min(text.size() - 1, held_.size());
+    while (!held_.ends_with(std::string_view(text).substr(0, length))) --length;
+    held = std::max(held, length);
+  }
+  stopped_ = stop != std::string::npos;
+  std::string text = held_.substr(0, stopped_ ? stop : held_.size() - held);
+  held_.erase(0, stopped_ ? held_.size() : text.size());
+  return text;
+}
+
 bool contains_any(std::string_view text, const std::vector<std::string>& texts) {
   return std::any_of(texts.begin(), texts.end(), [&](const std::string& one) {
     return text.find(one) != std::string_view::npos;

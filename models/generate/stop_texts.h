@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weft/models/generate/options.h"
@@ -17,6 +18,26 @@ namespace WEFT_API weft {
 /// ids of a text depend on the surrounding text.
 bool ends_with_stop_text(const std::vector<std::string>& texts, const Tokenizer& tokenizer,
                          const TokenIds& before, const TokenIds& ids);
+
+/// Removes stop texts from a text that arrives in pieces. Text that may be the beginning of a stop
+/// text is held back.
+class StopTextFilter {
+ public:
+  /// The texts must not be empty.
+  explicit StopTextFilter(std::vector<std::string> texts) : texts_(std::move(texts)) {}
+
+  /// Appends a piece and returns the text that is final. If a stop text was completed, this is the
+  /// rest of the text before it, and nothing may be added any more.
+  std::string add(std::string_view piece);
+  /// Returns the text that is held back, at the end of a text without a stop text.
+  std::string finish() { return std::exchange(held_, {}); }
+  bool stopped() const { return stopped_; }
+
+ private:
+  std::vector<std::string> texts_;
+  std::string held_;
+  bool stopped_ = false;
+};
 
 /// Returns true if `text` contains one of `texts`.
 bool contains_any(std::string_view text, const std::vector<std::string>& texts);

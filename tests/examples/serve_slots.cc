@@ -48,7 +48,7 @@ int main() {
   while (texts.size() < 4) add();
   while (const auto token = batch.next()) {
     texts[token->request].push_back(token->id);
-    if (token->last && texts.size() < prompts.size()) add();  // a new request for each that ends
+    if (token->finish && texts.size() < prompts.size()) add();  // a new request for each that ends
   }
 
   Session alone(g, store);

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(requests_that_join_and_leave_have_the_texts_that_they_have_
       while (const auto token = batch.next()) {
         BOOST_TEST(!ended[token->request]);
         texts[token->request].push_back(token->id);
-        ended[token->request] = token->last;
+        ended[token->request] = token->finish.has_value();
         most = std::max(most, batch.running());
         if (++received % 5 == 0 && added < asked.size()) add();
       }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,35 @@ BOOST_AUTO_TEST_CASE(filters_match_their_definitions) {
   // min_p is also applied after the temperature. The second-largest probability is then 0.0625 /
   // 0.25 = 0.25 of the largest, which is less than 0.3.
   check_close(filtered({.temperature = 0.5, .min_p = 0.3}), {0, 1, 0, 0});
+}
+
+BOOST_AUTO_TEST_CASE(top_p_keeps_the_smallest_set_of_most_likely_ids_in_large_vocabularies) {
+  constexpr std::size_t kVocab = 5000;
+  for (const double spread : {0.0, 0.01, 1.0, 30.0, 400.0}) {
+    std::vector<double> scores(kVocab);
+    std::uint64_t state = 7;
+    for (double& score : scores) {
+      state = state * 6364136223846793005U + 1442695040888963407U;
+      // Multiples of 1/8, so that many ids are equally likely.
+      score = spread * (static_cast<double>(state >> 58) - 63) / 8;
+    }
+    std::fill(scores.begin(), scores.begin() + 100, kForbidden);
+    std::vector<std::size_t> order(kVocab);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+    const std::vector<double> p = softmax(scores);
+    for (const double top_p : {1e-9, 0.1234, 0.5678, 0.9, 0.9876}) {
+      std::vector<double> kept = scores;
+      filter_scores({.top_p = top_p}, kept);
+      double before = 0;
+      for (const std::size_t i : order) {
+        const bool inside = before < top_p && scores[i] != kForbidden;
+        BOOST_TEST_REQUIRE((kept[i] != kForbidden) == inside, spread << " " << top_p << " " << i);
+        before += p[i];
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(samples_follow_the_probabilities) {
@@ -197,6 +227,25 @@ BOOST_AUTO_TEST_CASE(rules_match_hugging_face_logits_processors) {
   BOOST_TEST(
       (scores_after_rules({.forced = {{2, 2}}, .repetition_penalty = 2, .bad_token_ids = {2}},
                           {2, 2}, scores) == Scores{no, no, 0, no}));
+}
+
+BOOST_AUTO_TEST_CASE(biases_and_penalties_match_the_definitions_of_openai) {
+  const double no = kForbidden;
+  using Scores = std::vector<double>;
+  const Scores scores = {2, -2, 4, -4};
+  BOOST_TEST((scores_after_rules({.logit_bias = {{0, -1.5}, {3, 8}}}, {0}, scores) ==
+              Scores{0.5, -2, 4, 4}));
+  // Among the new ids, which follow the first two, 1 occurs twice and 2 once.
+  BOOST_TEST((scores_after_rules({.frequency_penalty = 0.5}, {0, 2, 1, 2, 1}, scores, 2) ==
+              Scores{2, -3, 3.5, -4}));
+  BOOST_TEST((scores_after_rules({.presence_penalty = -1}, {0, 2, 1, 2, 1}, scores, 2) ==
+              Scores{2, -1, 5, -4}));
+  // They precede the other rules.
+  BOOST_TEST((scores_after_rules({.logit_bias = {{1, 4}, {2, 100}},
+                                  .presence_penalty = 1,
+                                  .repetition_penalty = 2,
+                                  .bad_token_ids = {2}},
+                                 {1}, scores, 0) == Scores{2, 0.5, no, -4}));
 }
 
 BOOST_AUTO_TEST_CASE(errors_name_invalid_options) {

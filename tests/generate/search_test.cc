@@ -306,6 +306,9 @@ BOOST_AUTO_TEST_CASE(searches_reject_invalid_options) {
   rejects({.max_new = -2}, "max_new must be in [-1, 1099511627776], not -2");
   rejects({.min_new = -1}, "min_new must be at least 0, not -1");
   rejects({.repetition_penalty = 0}, "repetition_penalty must be positive, not 0");
+  rejects({.logit_bias = {{3, std::nan("")}}}, "the logit_bias of id 3 must be finite, not nan");
+  rejects({.frequency_penalty = std::nan("")}, "frequency_penalty must be finite, not nan");
+  rejects({.presence_penalty = std::nan("")}, "presence_penalty must be finite, not nan");
   rejects({.no_repeat_ngram = -1}, "no_repeat_ngram must be at least 0, not -1");
   rejects({.encoder_no_repeat_ngram = 0}, "encoder_no_repeat_ngram must be at least 1, not 0");
   rejects({.bad_token_sequences = {{}}}, "bad_token_sequences contains an empty sequence");

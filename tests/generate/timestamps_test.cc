@@ -78,10 +78,16 @@ BOOST_AUTO_TEST_CASE(log_probabilities_are_those_after_the_rules_and_before_the_
   const LengthRules lengths = length_rules(options, 1);
   for (const bool sampled : {false, true}) {
     if (sampled) options.sampling = SamplingOptions{.temperature = 0.1, .top_k = 1};
-    std::vector<double> scores = {0, std::log(2), 0, 9};
-    double found = 0;
-    BOOST_TEST(next_id(options, lengths, Ids{0}, 0, "row", scores, &found) == 1);
-    BOOST_TEST(found == std::log(0.5), boost::test_tools::tolerance(1e-12));
+    const std::vector<float> logits = {0, std::log(2.0F), 0, 9};
+    std::vector<double> scores;
+    const NewToken next = next_id(options, lengths, Ids{0}, 0, "row", logits, scores, 2);
+    BOOST_TEST(next.token.id == 1);
+    BOOST_TEST(next.token.log_probability == std::log(0.5), boost::test_tools::tolerance(1e-7));
+    BOOST_TEST_REQUIRE(next.top.size() == 2U);
+    BOOST_TEST(next.top[0].id == 1);
+    BOOST_TEST(next.top[0].log_probability == next.token.log_probability);
+    BOOST_TEST(next.top[1].id == 0);  // as likely as 2
+    BOOST_TEST(next.top[1].log_probability == std::log(0.25), boost::test_tools::tolerance(1e-7));
   }
 }
 

@@ -29,7 +29,8 @@ BOOST_AUTO_TEST_CASE(requests_and_slots_run_as_on_the_page) {
   batch.add({3, 1, 4, 1, 5}, {.max_new = 10});
   const std::int64_t second = batch.add({9, 2}, sampled);
   while (const auto token = batch.next()) {
-    if (token->request == second && token->last) batch.add({6, 5}, {.max_new = 3});  // at any time
+    if (token->request == second && token->finish)
+      batch.add({6, 5}, {.max_new = 3});  // at any time
   }
   BOOST_TEST(batch.waiting() == 0);
 
