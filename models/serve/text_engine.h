@@ -1,9 +1,10 @@
 // Text generation for many clients with one decoder, on a thread of its own.
 //
-//   const LoadedModel loaded = load_model_for(Use::generate, "model.weft");
-//   TextEngine engine(language_model, {.slots = 16, .cache_bytes = 4LL << 30});
-//   TextRequest request{.prompt = ids, .options = {.max_new = 100}};
-//   for (TextStream reply = ...
+//   const auto model = std::make_shared<LanguageModel>(load_model<LanguageModel>("gpt.weft"));
+//   TextEngine engine(model, {.slots = 16, .cache_bytes = 4LL << 30});
+//   engine.submit({.prompt = ids, .options = {.max_new = 100}}, [](TextDelta delta) {
+//     std::cout << delta.text;
+//   });
 #pragma once
 
 #include <chrono>
@@ -17,13 +18,12 @@
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/models/generate/next_id.h"
 #include "weft/models/generate/options.h"
 #include "weft/models/tasks/common/uses.h"
 #include "weft/models/tasks/next_token/language_model.h"
 
 namespace WEFT_API weft {
-
-class Constraint;  // models/generate/structured/constraint.h
 
 /// Options of a TextEngine.
 struct TextEngineOptions {
@@ -50,9 +50,6 @@ struct TextRequest {
   /// As for BatchGenerator, and stop texts. `sampling.seed` determines the text, whatever else
   /// runs.
   GenerationOptions options = {};
-  /// If set, the text is valid (JSON, a regular expression, one of several choices) whenever it
-  /// ends with Finish::end or Finish::stop.
-  std::shared_ptr<const Constraint> constraint = {};
   /// The number of most likely alternatives that are returned with every token; -1 = not even the
   /// log-probability of the token itself.
   std::int64_t top = -1;
@@ -63,24 +60,14 @@ struct TextRequest {
   std::optional<std::chrono::steady_clock::time_point> deadline = {};
 };
 
-/// A token and its log-probability after the rules and before the filters.
-struct ScoredToken {
-  std::int64_t id = 0;
-  double log_probability = 0;
-};
-struct NewToken {
-  ScoredToken token;
-  std::vector<ScoredToken> top = {};  // most likely first
-};
-
 /// New text of a request.
 struct TextDelta {
   /// Whole characters, except at the end. Text that may be a part of a stop text is held back; the
   /// stop text itself and all text after it are not returned.
-  std::string text;
+  std::string text = {};
   /// The tokens since the last delta, including those whose text is held back. Scores and
   /// alternatives only if TextRequest::top is not negative.
-  std::vector<NewToken> tokens;
+  std::vector<NewToken> tokens = {};
   /// Set in the last delta, unless there is an error.
   std::optional<Finish> finish = {};
   /// The last delta may contain an error instead: DataError (logits are not finite, no id is
