@@ -22,15 +22,20 @@ namespace WEFT_API weft {
 /// The bytes of every token, as a trie. Immutable; built once per model, shared by all constraints.
 class ConstraintVocabulary {
  public:
-  /// `vocab` is the number of ids of the model, `end_ids` the ids that end a text.
+  /// `vocab` is the number of ids of the model, `end_ids` the ids that end a text. Special ids and
+  /// ids outside the tokenizer's vocabulary are never allowed. The bytes of a token are those that
+  /// it adds to a text: "\u2581the" is " the", also at the beginning of a text. Throws
+  /// ArgumentError if there is no end id or if one is outside the model's ids.
   ConstraintVocabulary(const Tokenizer& tokenizer, std::int64_t vocab,
+                       std::vector<std::int64_t> end_ids);
+  /// Uses the given bytes of each id. Ids without bytes are never allowed.
+  ConstraintVocabulary(std::vector<std::string> token_bytes, std::int64_t vocab,
                        std::vector<std::int64_t> end_ids);
   ~ConstraintVocabulary();
   std::int64_t size() const;
 
  private:
   friend class Constraint;
-  friend class ConstraintState;
   struct Impl;
   std::unique_ptr<const Impl> impl_;
 };
@@ -56,6 +61,9 @@ class Constraint {
   static std::shared_ptr<const Constraint> json_object(
       std::shared_ptr<const ConstraintVocabulary> vocabulary, const ConstraintLimits& limits = {});
   /// Texts that match a regular expression as a whole.
+  /// The syntax is that of ECMAScript without assertions (except the anchors ^ and $ at the ends of
+  /// top-level alternatives), back references and Unicode properties. Throws FormatError with the
+  /// byte offset of the error, and the ArgumentErrors of json_schema() about limits.
   static std::shared_ptr<const Constraint> regex(
       std::string_view pattern, std::shared_ptr<const ConstraintVocabulary> vocabulary,
       const ConstraintLimits& limits = {});
