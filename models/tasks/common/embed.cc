@@ -23,14 +23,7 @@ double length_of(std::span<const float> vector) {
   return std::sqrt(sum);
 }
 
-/// How vectors are written to the result.
-struct VectorOutput {
-  std::size_t dimensions = 0;  // number of values that are kept
-  bool normalise = true;
-  std::size_t measured = 0;  // number of values from which the length is computed
-};
-
-void put(std::span<const float> vector, const VectorOutput& output, float* out) {
+void put(std::span<const float> vector, const TextEmbedder::Output& output, float* out) {
   double scale = 1;
   if (output.normalise) {
     const double length = length_of(vector.first(output.measured));
@@ -74,8 +67,8 @@ std::optional<Program> unpadded_program(const TextEncoder& encoder, std::string_
   return std::nullopt;
 }
 
-VectorOutput vector_output(const SentenceSettings* settings, const EmbedOptions& options,
-                           std::int64_t width) {
+TextEmbedder::Output vector_output(const SentenceSettings* settings, const EmbedOptions& options,
+                                   std::int64_t width) {
   if (options.dimensions && (*options.dimensions < 1 || *options.dimensions > width)) {
     throw ArgumentError(fmt::format("{} dimensions were requested, but the vectors have {}",
                                     *options.dimensions, width));
@@ -164,64 +157,82 @@ Tensor pooled_tokens(const Tensor& mask, std::size_t skipped) {
   return pooled;
 }
 
-Embedded embed_counted(Session& session, const TextEncoder& encoder,
-                       std::span<const std::string> texts, const EmbedOptions& options) {
+TextEmbedder::TextEmbedder(const TextEncoder& encoder, const EmbedOptions& options)
+    : encoder_(encoder), options_(options) {
   if (options.batch_tokens < 1)
     throw ArgumentError(
         fmt::format("batch_tokens must be at least 1, not {}", options.batch_tokens));
-  const TextReader reader = encoder.reader();
   const std::optional<SentenceSettings> found = encoder.sentences();
   const SentenceSettings* settings = found ? &*found : nullptr;
   const std::string_view name = vectors_program(encoder, settings, options);
   const std::optional<Program> unpadded = unpadded_program(encoder, name);
-  const Program& program = unpadded ? *unpadded : encoder.program(name);
-  const std::string prompt =
-      found.value_or(SentenceSettings()).prompt(options.prompt, options.prompt_name);
-  const std::vector<TextRow> rows = prompt.empty()
-                                        ? reader.rows(texts, options.on_cut)
-                                        : reader.rows(with_prompt(prompt, texts), options.on_cut);
-  const bool skips = settings != nullptr && !settings->include_prompt;
-  const std::size_t skipped = skips ? prompt_tokens(reader, prompt) : 0;
-  std::vector<std::size_t> lengths;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    lengths.push_back(rows[i].ids.size());
-    if (skips && lengths.back() <= skipped)
+  unpadded_ = unpadded.has_value();
+  program_ = unpadded ? *unpadded : encoder.program(name);
+  prompt_ = found.value_or(SentenceSettings()).prompt(options.prompt, options.prompt_name);
+  skips_ = settings != nullptr && !settings->include_prompt;
+  skipped_ = skips_ ? prompt_tokens(encoder.reader(), prompt_) : 0;
+  output_ = vector_output(settings, options, program_.outputs().front().second.size(1).constant());
+}
+
+std::vector<TextRow> TextEmbedder::read(std::span<const std::string> texts) const {
+  const TextReader reader = encoder_.reader();
+  std::vector<TextRow> rows = prompt_.empty()
+                                  ? reader.rows(texts, options_.on_cut)
+                                  : reader.rows(with_prompt(prompt_, texts), options_.on_cut);
+  for (std::size_t i = 0; i < rows.size() && skips_; ++i) {
+    if (rows[i].ids.size() <= skipped_)
       throw TextError(i, "it has no tokens after its prompt, which is not pooled");
   }
-  const std::int64_t width = program.outputs().front().second.size(1).constant();
-  const VectorOutput output = vector_output(settings, options, width);
-  const auto kept = static_cast<std::int64_t>(output.dimensions);
-  Embedded result{
-      Tensor::empty(DType::f32, {std::ssize(texts), kept}),
-      static_cast<std::int64_t>(std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}))};
-  auto* out = result.vectors.mutable_data<float>();
+  return rows;
+}
+
+Tensor TextEmbedder::vectors(Session& session, std::span<const TextRow* const> rows) const {
+  const TextReader reader = encoder_.reader();
+  std::vector<std::size_t> lengths;
+  for (const TextRow* row : rows) lengths.push_back(row->ids.size());
+  const auto kept = static_cast<std::int64_t>(output_.dimensions);
+  Tensor result = Tensor::empty(DType::f32, {std::ssize(rows), kept});
+  auto* out = result.mutable_data<float>();
   const std::vector<std::vector<std::size_t>> batches =
-      unpadded ? batches_without_padding(lengths, options.batch_tokens)
-               : batches_by_tokens(lengths, options.batch_tokens);
+      unpadded_ ? batches_without_padding(lengths, options_.batch_tokens)
+                : batches_by_tokens(lengths, options_.batch_tokens);
   run_distributed(
-      session, program, std::ssize(batches),
+      session, program_, std::ssize(batches),
       [&](std::int64_t b) {
         std::vector<const TextRow*> places;
-        for (const std::size_t i : batches[static_cast<std::size_t>(b)]) places.push_back(&rows[i]);
-        if (unpadded) {
+        for (const std::size_t i : batches[static_cast<std::size_t>(b)]) places.push_back(rows[i]);
+        if (unpadded_) {
           NamedTensors inputs = reader.unpadded_inputs(places);
-          if (skips)
-            inputs.emplace_back("unpadded_pooled", unpadded_pooled(inputs[1].second, skipped));
+          if (skips_)
+            inputs.emplace_back("unpadded_pooled", unpadded_pooled(inputs[1].second, skipped_));
           return inputs;
         }
         // Pad only to the longest row of the batch, because all its rows have similar lengths.
         NamedTensors inputs = reader.inputs(places, 1);
-        if (skips) inputs.emplace_back("pooled", pooled_tokens(inputs[1].second, skipped));
+        if (skips_) inputs.emplace_back("pooled", pooled_tokens(inputs[1].second, skipped_));
         return inputs;
       },
       [&](std::int64_t b, const Results& results) {
         check_results(results);
         std::int64_t row = 0;
         for (const std::size_t i : batches[static_cast<std::size_t>(b)])
-          put(row_of(results["vectors"], row++), output,
+          put(row_of(results["vectors"], row++), output_,
               out + static_cast<std::ptrdiff_t>(i) * kept);
       });
   return result;
+}
+
+Embedded embed_counted(Session& session, const TextEncoder& encoder,
+                       std::span<const std::string> texts, const EmbedOptions& options) {
+  const TextEmbedder embedder(encoder, options);
+  const std::vector<TextRow> rows = embedder.read(texts);
+  std::vector<const TextRow*> places;
+  std::int64_t tokens = 0;
+  for (const TextRow& row : rows) {
+    places.push_back(&row);
+    tokens += std::ssize(row.ids);
+  }
+  return {embedder.vectors(session, places), tokens};
 }
 
 Tensor embed(Session& session, const TextEncoder& encoder, std::span<const std::string> texts,

@@ -170,6 +170,35 @@ struct EmbedOptions {
 /// or another pooling for a model with modules that depend on the pooling.
 Tensor embed(Session& session, const TextEncoder& encoder, std::span<const std::string> texts,
              const EmbedOptions& options = {});
+/// embed() in two steps, for texts that are read at different times and then embedded together.
+class TextEmbedder {
+ public:
+  /// The encoder must outlive the embedder. Throws the same exceptions as embed() for options.
+  TextEmbedder(const TextEncoder& encoder, const EmbedOptions& options);
+  /// Encodes texts after their prompt. Throws TextError like embed().
+  std::vector<TextRow> read(std::span<const std::string> texts) const;
+  std::int64_t width() const { return static_cast<std::int64_t>(output_.dimensions); }
+  /// Returns the vectors, f32 [rows, width()], in the order of the rows.
+  Tensor vectors(Session& session, std::span<const TextRow* const> rows) const;
+
+  /// How vectors are written to the result.
+  struct Output {
+    std::size_t dimensions = 0;  // number of values that are kept
+    bool normalise = true;
+    std::size_t measured = 0;  // number of values from which the length is computed
+  };
+
+ private:
+  const TextEncoder& encoder_;
+  EmbedOptions options_;
+  Program program_{kUnpaddedProgram};
+  bool unpadded_ = false;
+  std::string prompt_;
+  bool skips_ = false;       // the tokens of the prompt are not pooled
+  std::size_t skipped_ = 0;  // number of tokens of the prompt
+  Output output_;
+};
+
 /// The text vectors, as returned by embed(), and the total number of tokens in all texts.
 struct Embedded {
   Tensor vectors;

@@ -15,6 +15,17 @@ std::vector<ClassScore> top_classes(const std::vector<std::string>& names,
   return scores;
 }
 
+std::vector<std::vector<ClassScore>> TextsClassifier::most_likely_classes(
+    Session& session, const std::vector<std::string>& texts, const ClassifyOptions& options) const {
+  const std::vector<TextRow> rows = read_texts(texts, options.on_cut);
+  std::vector<const TextRow*> places;
+  for (const TextRow& row : rows) places.push_back(&row);
+  std::vector<std::vector<ClassScore>> result;
+  for (const std::vector<double>& probabilities : class_probabilities(session, places))
+    result.push_back(top_classes(class_names(), probabilities, options.most));
+  return result;
+}
+
 std::vector<std::vector<ClassScore>> most_likely_classes(Session& session,
                                                          const TrainedModel& model,
                                                          const std::vector<std::string>& inputs,

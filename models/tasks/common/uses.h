@@ -14,6 +14,7 @@
 #include "weft/models/generate/finish.h"
 #include "weft/models/generate/options.h"
 #include "weft/models/inputs/long_texts.h"
+#include "weft/models/inputs/text_reader.h"
 #include "weft/models/training/model.h"
 
 namespace WEFT_API weft {
@@ -45,6 +46,24 @@ class Classifier {
 
  protected:
   ~Classifier() = default;
+};
+/// Interface of the models that classify texts, in two steps: texts that are read at different
+/// times can be classified together.
+class TextsClassifier : public Classifier {
+ public:
+  virtual const std::vector<std::string>& class_names() const = 0;
+  /// Encodes texts. Throws TextError like most_likely_classes().
+  virtual std::vector<TextRow> read_texts(const std::vector<std::string>& texts,
+                                          const OnCut& on_cut) const = 0;
+  /// Returns the probability of every class for each row. Rows of similar length are batched.
+  virtual std::vector<std::vector<double>> class_probabilities(
+      Session& session, std::span<const TextRow* const> rows) const = 0;
+  std::vector<std::vector<ClassScore>> most_likely_classes(
+      Session& session, const std::vector<std::string>& texts,
+      const ClassifyOptions& options) const final;
+
+ protected:
+  ~TextsClassifier() = default;
 };
 /// Same as Classifier::most_likely_classes(), for any model; weft classify prints the classes.
 /// Throws FormatError if the model does not classify.

@@ -296,40 +296,81 @@ void check_penalty(const TranslateOptions& options, std::int64_t beams) {
         "length_penalty applies only to beam search: it requires at least two beams");
 }
 
-/// Translates texts that are not blank.
-std::vector<WrittenText> translate_written(Session& session, const Seq2SeqModel& model,
-                                           const std::vector<std::string>& texts,
-                                           const TranslateOptions& options) {
-  std::vector<std::string> sources;
-  for (const std::string& text : texts) sources.push_back(options.prefix + text);
-  Seq2SeqWriter writer(session, model, options.languages);
-  std::vector<TokenIds> prompts = writer.read_all(sources);
-  GenerationOptions generation = writer.options();
+}  // namespace
+
+Translator::Translator(Session& session, const TrainedModel& model, const TranslateOptions& options)
+    : session_(session),
+      model_(model.as<Seq2SeqModel>(Use::translate)),
+      options_(options),
+      writer_(std::make_unique<Seq2SeqWriter>(session, model_, options.languages)),
+      generation_(writer_->options()) {
   if (options.beams) {
-    generation.beams = *options.beams;
-    generation.sampling.reset();
-    generation.results = 1;
+    generation_.beams = *options.beams;
+    generation_.sampling.reset();
+    generation_.results = 1;
   }
-  check_penalty(options, generation.beams);
-  if (options.length_penalty) generation.length_penalty = *options.length_penalty;
-  generation.batch = options.batch;
-  generation.truncate = options.on_cut != nullptr;
-  if (options.before) options.before(writer, prompts, generation);
-  for (const CutText& cut : writer.fit_prompts(prompts, generation)) options.on_cut(cut);
-  if (model.generation) {
-    std::vector<WrittenText> outputs = writer.generate_ids(std::move(prompts), generation).run();
+  check_penalty(options, generation_.beams);
+  if (options.length_penalty) generation_.length_penalty = *options.length_penalty;
+  generation_.batch = options.batch;
+  generation_.truncate = options.on_cut != nullptr;
+}
+
+Translator::~Translator() = default;
+
+std::vector<TokenIds> Translator::read(const std::vector<std::string>& texts) const {
+  std::vector<std::string> sources;
+  std::vector<std::size_t> places;  // of the texts that are not blank
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (is_blank(texts[i])) continue;
+    sources.push_back(options_.prefix + texts[i]);
+    places.push_back(i);
+  }
+  std::vector<TokenIds> result(texts.size());
+  try {
+    std::vector<TokenIds> prompts = writer_->read_all(sources);
+    for (CutText cut : writer_->fit_prompts(prompts, generation_)) {
+      cut.text = places[cut.text];
+      options_.on_cut(cut);
+    }
+    for (std::size_t i = 0; i < places.size(); ++i) result[places[i]] = std::move(prompts[i]);
+  } catch (const TextError& e) {
+    throw TextError(places[e.text()], e.reason());
+  }
+  return result;
+}
+
+std::vector<WrittenText> Translator::translate_prompts(std::vector<TokenIds> sources) const {
+  if (options_.before) options_.before(*writer_, sources, generation_);
+  if (model_.generation) {
+    std::vector<WrittenText> outputs = writer_->generate_ids(std::move(sources), generation_).run();
     for (WrittenText& output : outputs) output.text = repaired(output.text);
     return outputs;
   }
   std::vector<std::vector<std::int32_t>> ids;
-  for (const TokenIds& prompt : prompts) ids.emplace_back(prompt.begin(), prompt.end());
-  const Tokenizer targets = model.tokenizer.targets();
-  std::vector<WrittenText> outputs = written_ids(session, model, ids, options);
+  for (const TokenIds& source : sources) ids.emplace_back(source.begin(), source.end());
+  const Tokenizer targets = model_.tokenizer.targets();
+  std::vector<WrittenText> outputs = written_ids(session_, model_, ids, options_);
   for (WrittenText& output : outputs) output.text = targets.decode_to_end(output.ids);
   return outputs;
 }
 
-}  // namespace
+std::vector<WrittenText> Translator::written(std::vector<TokenIds> prompts) const {
+  std::vector<WrittenText> outputs(prompts.size(), WrittenText{{}, {}, Finish::end});
+  std::vector<TokenIds> sources;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    if (prompts[i].empty()) continue;
+    places.push_back(i);
+    sources.push_back(std::move(prompts[i]));
+  }
+  try {
+    std::vector<WrittenText> made = translate_prompts(std::move(sources));
+    for (std::size_t i = 0; i < made.size(); ++i) outputs[places[i]] = std::move(made[i]);
+  } catch (const TextError& e) {
+    throw TextError(places[e.text()], e.reason());
+  }
+  return outputs;
+}
 
 std::vector<std::string> translate(Session& session, const Seq2SeqModel& model,
                                    const std::vector<std::string>& texts,
@@ -340,32 +381,11 @@ std::vector<std::string> translate(Session& session, const Seq2SeqModel& model,
   return outputs;
 }
 
-std::vector<WrittenText> translate_texts(Session& session, const TrainedModel& any,
+std::vector<WrittenText> translate_texts(Session& session, const TrainedModel& model,
                                          const std::vector<std::string>& texts,
                                          const TranslateOptions& options) {
-  const auto& model = any.as<Seq2SeqModel>(Use::translate);
-  std::vector<std::string> written;
-  std::vector<std::size_t> places;  // of the texts in `written`
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    if (is_blank(texts[i])) continue;
-    written.push_back(texts[i]);
-    places.push_back(i);
-  }
-  TranslateOptions own = options;
-  if (options.on_cut) {
-    own.on_cut = [&](CutText cut) {
-      cut.text = places[cut.text];
-      options.on_cut(cut);
-    };
-  }
-  std::vector<WrittenText> outputs(texts.size(), WrittenText{{}, {}, Finish::end});
-  try {
-    std::vector<WrittenText> made = translate_written(session, model, written, own);
-    for (std::size_t i = 0; i < made.size(); ++i) outputs[places[i]] = std::move(made[i]);
-  } catch (const TextError& e) {
-    throw TextError(places[e.text()], e.reason());
-  }
-  return outputs;
+  const Translator translator(session, model, options);
+  return translator.written(translator.read(texts));
 }
 
 std::vector<TokenIds> translate_ids(Session& session, const Seq2SeqModel& model,

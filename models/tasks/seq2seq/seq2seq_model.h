@@ -84,6 +84,33 @@ std::vector<WrittenText> translate_texts(Session& session, const TrainedModel& m
                                          const std::vector<std::string>& texts,
                                          const TranslateOptions& options = {});
 
+/// translate_texts() in two steps, for texts that are read at different times and then translated
+/// together.
+class Translator {
+ public:
+  /// Throws FormatError if the model does not translate, and ArgumentError for options. The session
+  /// and the model must outlive the translator. `options.before` is called by written() only.
+  Translator(Session& session, const TrainedModel& model, const TranslateOptions& options);
+  ~Translator();
+
+  /// Encodes texts; blank texts have no ids. Throws TextError like translate(). Does not use the
+  /// session.
+  std::vector<TokenIds> read(const std::vector<std::string>& texts) const;
+  /// Returns the translations of texts that were read by this or by another translator with the
+  /// same options.
+  std::vector<WrittenText> written(std::vector<TokenIds> prompts) const;
+
+ private:
+  /// Same as written(), for prompts with at least one id.
+  std::vector<WrittenText> translate_prompts(std::vector<TokenIds> sources) const;
+
+  Session& session_;
+  const Seq2SeqModel& model_;
+  TranslateOptions options_;
+  std::unique_ptr<TextGenerator> writer_;
+  GenerationOptions generation_;
+};
+
 /// Same as translate(), but for ids; returns the output ids. Intended for models trained by Weft.
 /// Each source must include the end id, as in texts encoded by the tokenizer.
 std::vector<TokenIds> translate_ids(Session& session, const Seq2SeqModel& model,

@@ -134,43 +134,47 @@ FolderModel SequenceClassifier<Config>::to_folder() const {
 }
 
 template <class Config>
-std::vector<std::vector<ClassScore>> SequenceClassifier<Config>::most_likely_classes(
-    Session& session, const std::vector<std::string>& texts, const ClassifyOptions& options) const {
+std::vector<TextRow> SequenceClassifier<Config>::read_texts(const std::vector<std::string>& texts,
+                                                            const OnCut& on_cut) const {
   const std::int64_t longest = max_tokens(config);
-  std::vector<std::vector<std::int32_t>> rows;
-  std::vector<std::size_t> lengths;
+  std::vector<TextRow> rows;
   for (const std::string& text : texts) {
     TokenIds ids =
         with_number(rows.size(), [&] { return read_prompt(tokenizer, generation, text); });
     if (ids.empty()) throw TextError(rows.size(), "it is empty: there is nothing to classify");
     if (std::ssize(ids) > longest) {
-      report_truncation({rows.size(), std::ssize(ids), longest}, options.on_cut);
+      report_truncation({rows.size(), std::ssize(ids), longest}, on_cut);
       ids = truncate_ids(ids, longest, &tokenizer, TextEnd::right);
     }
-    rows.emplace_back(ids.begin(), ids.end());
-    lengths.push_back(ids.size());
+    rows.push_back({{ids.begin(), ids.end()}});
   }
+  return rows;
+}
+
+template <class Config>
+std::vector<std::vector<double>> SequenceClassifier<Config>::class_probabilities(
+    Session& session, std::span<const TextRow* const> rows) const {
+  std::vector<std::size_t> lengths;
+  for (const TextRow* row : rows) lengths.push_back(row->ids.size());
   const Value tokens = session.graph().find_input("tokens");
   const bool alone = tokens.size(0).is_constant();
-  std::vector<std::vector<ClassScore>> result(texts.size());
+  std::vector<std::vector<double>> result(rows.size());
   const auto batches = batches_by_tokens(lengths, alone ? 1 : kClassificationBatchTokens);
   run_distributed(
       session, this->program("classify"), std::ssize(batches),
       [&](std::int64_t b) {
         std::vector<std::vector<std::int32_t>> together;
         for (const std::size_t i : batches[static_cast<std::size_t>(b)])
-          together.push_back(rows[i]);
+          together.push_back(rows[i]->ids);
         return inputs_of(*this, together);
       },
       [&](std::int64_t b, const Results& results) {
         check_results(results);
-        const auto logs = results["log_probabilities"].span<float>();
-        std::vector<double> found;
-        for (const float log : logs) found.push_back(std::exp(static_cast<double>(log)));
-        auto next = std::span<const double>(found);
+        auto logs = results["log_probabilities"].span<float>();
         for (const std::size_t i : batches[static_cast<std::size_t>(b)]) {
-          result[i] = top_classes(classes, next, options.most);
-          next = next.subspan(classes.size());
+          for (const float log : logs.first(classes.size()))
+            result[i].push_back(std::exp(static_cast<double>(log)));
+          logs = logs.subspan(classes.size());
         }
       });
   return result;

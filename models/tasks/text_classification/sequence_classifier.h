@@ -25,7 +25,7 @@ namespace WEFT_API weft {
 ///             encoder-decoders, "mask", both i32 [batch, seq]. The batch size is 1 for decoders
 ///             without a padding id.
 template <class Config>
-struct SequenceClassifier : ModelKind<SequenceClassifier<Config>>, Classifier {
+struct SequenceClassifier : ModelKind<SequenceClassifier<Config>>, TextsClassifier {
   Config config;
   Tokenizer tokenizer;
   std::vector<std::string> classes;
@@ -37,10 +37,12 @@ struct SequenceClassifier : ModelKind<SequenceClassifier<Config>>, Classifier {
   /// Returns the model in Hugging Face layout. Throws ArgumentError under the same conditions as
   /// require_origin().
   FolderModel to_folder() const;
-  /// Texts of similar length are batched together. Also throws TextError if a text has no tokens.
-  std::vector<std::vector<ClassScore>> most_likely_classes(
-      Session& session, const std::vector<std::string>& texts,
-      const ClassifyOptions& options) const override;
+  const std::vector<std::string>& class_names() const override { return classes; }
+  /// Also throws TextError if a text has no tokens.
+  std::vector<TextRow> read_texts(const std::vector<std::string>& texts,
+                                  const OnCut& on_cut) const override;
+  std::vector<std::vector<double>> class_probabilities(
+      Session& session, std::span<const TextRow* const> rows) const override;
 };
 using DecoderClassifier = SequenceClassifier<GptConfig>;
 using EncoderDecoderClassifier = SequenceClassifier<EncoderDecoderConfig>;

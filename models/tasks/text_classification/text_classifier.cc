@@ -109,14 +109,18 @@ class StepTexts {
   MemoizedLast<std::int64_t, Epochs::Order> windows_;
 };
 
-/// Returns the predictions for texts. row(i) returns the input row for text i.
+std::vector<std::size_t> sizes_of(std::span<const std::string> texts) {
+  std::vector<std::size_t> sizes;
+  for (const std::string& text : texts) sizes.push_back(text.size());
+  return sizes;
+}
+
+/// Returns the predictions for texts of these lengths. row(i) returns the input row for text i.
 std::vector<Classified> classify_rows(Session& session, const TextClassifier& model,
-                                      std::span<const std::string> texts,
+                                      std::span<const std::size_t> lengths,
                                       const std::function<TextRow(std::size_t i)>& row) {
-  std::vector<std::size_t> lengths;
-  for (const std::string& text : texts) lengths.push_back(text.size());
   const std::vector<std::vector<std::size_t>> batches = batches_by_length(lengths);
-  std::vector<Classified> result(texts.size());
+  std::vector<Classified> result(lengths.size());
   const Program& program = without_padding(model, "classify");
   run_distributed(
       session, program, std::ssize(batches),
@@ -310,25 +314,32 @@ FolderModel TextClassifier::to_folder() const {
   return folder;
 }
 
-std::vector<Classified> classify(Session& session, const TextClassifier& model,
-                                 std::span<const std::string> texts, const OnCut& on_cut) {
+std::vector<TextRow> TextClassifier::read_texts(const std::vector<std::string>& texts,
+                                                const OnCut& on_cut) const {
   std::vector<std::string> read;
-  for (const std::string& text : texts) read.push_back(model.head.read(text));
-  const std::vector<TextRow> rows = model.reader().rows(read, on_cut);
-  return classify_rows(session, model, texts, [&](std::size_t i) { return rows[i]; });
+  for (const std::string& text : texts) read.push_back(head.read(text));
+  return reader().rows(read, on_cut);
 }
 
-std::vector<std::vector<ClassScore>> TextClassifier::most_likely_classes(
-    Session& session, const std::vector<std::string>& texts, const ClassifyOptions& options) const {
-  std::vector<std::vector<ClassScore>> result;
-  for (const Classified& found : classify(session, *this, texts, options.on_cut))
-    result.push_back(top_classes(classes, found.probabilities, options.most));
+std::vector<std::vector<double>> TextClassifier::class_probabilities(
+    Session& session, std::span<const TextRow* const> rows) const {
+  std::vector<std::size_t> lengths;
+  for (const TextRow* row : rows) lengths.push_back(row->ids.size());
+  std::vector<std::vector<double>> result;
+  for (Classified& found :
+       classify_rows(session, *this, lengths, [&](std::size_t i) { return *rows[i]; }))
+    result.push_back(std::move(found.probabilities));
   return result;
 }
 
-std::vector<std::vector<double>> TextClassifier::pair_outputs(Session& session,
-                                                              std::span<const PairTexts> pairs,
-                                                              const OnCut& on_cut) const {
+std::vector<Classified> classify(Session& session, const TextClassifier& model,
+                                 std::span<const std::string> texts, const OnCut& on_cut) {
+  const std::vector<TextRow> rows = model.read_texts({texts.begin(), texts.end()}, on_cut);
+  return classify_rows(session, model, sizes_of(texts), [&](std::size_t i) { return rows[i]; });
+}
+
+std::vector<PairRows> TextClassifier::read_pairs(std::span<const PairTexts> pairs,
+                                                 const OnCut& on_cut) const {
   if (!reading) {
     throw ArgumentError(
         "the classifier was trained on single texts and does not score text pairs: train a "
@@ -339,8 +350,13 @@ std::vector<std::vector<double>> TextClassifier::pair_outputs(Session& session,
         "the file was written by an earlier version and does not score text pairs: convert the "
         "model's folder again (weft convert)");
   }
+  return rows_of_pairs(*this, pairs, on_cut, classes.size());
+}
+
+std::vector<std::vector<double>> TextClassifier::pair_outputs(
+    Session& session, std::span<const PairRows* const> pairs) const {
   return outputs_for_pairs(session, *this, without_padding(*this, kLogitsProgram), "logits", pairs,
-                           on_cut, classes.size());
+                           classes.size());
 }
 
 std::vector<Classified> classify(const TextClassifier& model, std::span<const std::string> texts,
@@ -387,8 +403,8 @@ TrainTask text_classifier_task(Session& session, const TextClassifier& model,
     const std::int64_t most = whole ? 0 : model.settings.eval_batches * model.settings.batch;
     const std::vector<std::int64_t> places = evenly_spread(held_out->size(), most);
     const LabelledText part = held_out->subset(places);
-    const auto found =
-        classify_rows(session, model, part.texts, [&](std::size_t i) { return texts[places[i]]; });
+    const auto found = classify_rows(session, model, sizes_of(part.texts),
+                                     [&](std::size_t i) { return texts[places[i]]; });
     return evaluation_of(model, found, part.labels);
   };
   return task;

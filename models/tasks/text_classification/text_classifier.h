@@ -29,7 +29,7 @@ namespace WEFT_API weft {
 ///   logits    only for models from folders: output "logits" [batch, classes]
 /// Models from folders have no program "train"; their programs use the head of their transformers
 /// class. In multi-label models, label probabilities are independent.
-struct TextClassifier : ModelKind<TextClassifier, EncoderModel>, Classifier, PairScorer {
+struct TextClassifier : ModelKind<TextClassifier, EncoderModel>, TextsClassifier, PairScorer {
   std::vector<std::string> classes;  // class names
   ClassifierHead head;
 
@@ -39,13 +39,17 @@ struct TextClassifier : ModelKind<TextClassifier, EncoderModel>, Classifier, Pai
   /// Returns the model in Hugging Face layout. Throws ArgumentError if no transformers class
   /// supports the model's head.
   FolderModel to_folder() const;
-  std::vector<std::vector<ClassScore>> most_likely_classes(
-      Session& session, const std::vector<std::string>& texts,
-      const ClassifyOptions& options) const override;
+  const std::vector<std::string>& class_names() const override { return classes; }
+  std::vector<TextRow> read_texts(const std::vector<std::string>& texts,
+                                  const OnCut& on_cut) const override;
+  std::vector<std::vector<double>> class_probabilities(
+      Session& session, std::span<const TextRow* const> rows) const override;
   std::vector<std::string> score_names() const override { return classes; }
   /// Only classifiers from folders score text pairs.
-  std::vector<std::vector<double>> pair_outputs(Session& session, std::span<const PairTexts> pairs,
-                                                const OnCut& on_cut) const override;
+  std::vector<PairRows> read_pairs(std::span<const PairTexts> pairs,
+                                   const OnCut& on_cut) const override;
+  std::vector<std::vector<double>> pair_outputs(
+      Session& session, std::span<const PairRows* const> pairs) const override;
 };
 
 /// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if

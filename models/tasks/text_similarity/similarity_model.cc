@@ -240,19 +240,27 @@ std::unique_ptr<TextEncoder> SimilarityModel::text_encoder() const {
   return encoder;
 }
 
-std::vector<std::vector<double>> SimilarityModel::pair_outputs(Session& session,
-                                                               std::span<const PairTexts> pairs,
-                                                               const OnCut& on_cut) const {
+std::vector<PairRows> SimilarityModel::read_pairs(std::span<const PairTexts> pairs,
+                                                  const OnCut& on_cut) const {
   if (!head.pairs) {
     throw ArgumentError(
         "the similarity model was trained on single texts and does not score text pairs");
   }
-  if (reading)
-    return outputs_for_pairs(session, *this, program("score"), "scores", pairs, on_cut, 1);
-  std::vector<ScoredPair> lines;
-  for (const PairTexts& pair : pairs) lines.push_back({pair.first, pair.second});
+  if (reading) return rows_of_pairs(*this, pairs, on_cut, 1);
+  std::vector<PairRows> rows;
+  for (const PairTexts& pair : pairs) {
+    rows.push_back(with_number(rows.size(), [&] {
+      return similarity_rows(*this, {.first = pair.first, .second = pair.second});
+    }));
+  }
+  return rows;
+}
+
+std::vector<std::vector<double>> SimilarityModel::pair_outputs(
+    Session& session, std::span<const PairRows* const> pairs) const {
+  if (reading) return outputs_for_pairs(session, *this, program("score"), "scores", pairs, 1);
   std::vector<std::vector<double>> result;
-  for (const double score : score_pairs(session, *this, lines)) result.push_back({score});
+  for (const double score : score_rows(session, *this, pairs)) result.push_back({score});
   return result;
 }
 

@@ -53,8 +53,10 @@ struct SimilarityModel : ModelKind<SimilarityModel, EncoderModel>, PairScorer {
   std::unique_ptr<TextEncoder> text_encoder() const override;
   std::vector<std::string> score_names() const override { return {"score"}; }
   /// Throws ArgumentError if the model scores single texts.
-  std::vector<std::vector<double>> pair_outputs(Session& session, std::span<const PairTexts> pairs,
-                                                const OnCut& on_cut) const override;
+  std::vector<PairRows> read_pairs(std::span<const PairTexts> pairs,
+                                   const OnCut& on_cut) const override;
+  std::vector<std::vector<double>> pair_outputs(
+      Session& session, std::span<const PairRows* const> pairs) const override;
 };
 
 /// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if
@@ -71,7 +73,7 @@ std::unique_ptr<SimilarityModel> similarity_model_of(const hf::Folder& folder,
                                                      const FolderTokenizer& text);
 
 /// The input rows for a data line: one row, or two for Comparison::cosine with pairs.
-using SimilarityRows = std::vector<TextRow>;
+using SimilarityRows = PairRows;
 /// Returns the input rows for `line`. Texts that exceed the model's context are truncated. Throws
 /// FormatError if a text is not valid UTF-8.
 SimilarityRows similarity_rows(const SimilarityModel& model, const ScoredPair& line);

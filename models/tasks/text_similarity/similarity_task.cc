@@ -22,13 +22,18 @@ using RowOf = std::function<SimilarityRows(std::size_t i)>;
 
 using Places = std::span<const std::size_t>;
 
-/// Runs a program on all lines, in batches of similar length. `inputs` returns the program inputs
-/// for the lines with the given indices; `use` is called with the results for these lines.
-void over_lines(Session& session, const Program& program, std::span<const ScoredPair> lines,
+std::vector<std::size_t> sizes_of(std::span<const ScoredPair> lines) {
+  std::vector<std::size_t> sizes;
+  for (const ScoredPair& line : lines) sizes.push_back(line.first.size() + line.second.size());
+  return sizes;
+}
+
+/// Runs a program on lines of these lengths, in batches of similar length. `inputs` returns the
+/// program inputs for the lines with the given indices; `use` is called with the results for these
+/// lines.
+void over_lines(Session& session, const Program& program, std::span<const std::size_t> lengths,
                 const std::function<NamedTensors(Places)>& inputs,
                 const std::function<void(const Results&, Places)>& use) {
-  std::vector<std::size_t> lengths;
-  for (const ScoredPair& line : lines) lengths.push_back(line.first.size() + line.second.size());
   const std::vector<std::vector<std::size_t>> batches = batches_by_length(lengths);
   const auto places = [&](std::int64_t i) -> Places {
     return batches[static_cast<std::size_t>(i)];
@@ -63,7 +68,7 @@ Evaluation evaluate_rows(Session& session, const SimilarityModel& model, const S
   std::vector<double> scores(data.lines.size());
   WeightedMean mean;
   over_lines(
-      session, model.program("evaluate"), data.lines,
+      session, model.program("evaluate"), sizes_of(data.lines),
       [&](Places places) {
         NamedTensors inputs = inputs_at(model, places, row);
         inputs.emplace_back("targets", targets(data, places));
@@ -85,17 +90,29 @@ LazyCache<SimilarityRows> rows_of(const SimilarityModel& model, const ScoredPair
           }};
 }
 
+std::vector<double> scores_of(Session& session, const SimilarityModel& model,
+                              std::span<const std::size_t> lengths, const RowOf& row) {
+  std::vector<double> scores(lengths.size());
+  over_lines(
+      session, model.program("score"), lengths,
+      [&](Places places) { return inputs_at(model, places, row); },
+      [&](const Results& results, Places places) { put_scores(results, places, scores); });
+  return scores;
+}
+
 }  // namespace
 
 std::vector<double> score_pairs(Session& session, const SimilarityModel& model,
                                 std::span<const ScoredPair> lines) {
-  std::vector<double> scores(lines.size());
-  const RowOf row = [&](std::size_t i) { return similarity_rows(model, lines[i]); };
-  over_lines(
-      session, model.program("score"), lines,
-      [&](Places places) { return inputs_at(model, places, row); },
-      [&](const Results& results, Places places) { put_scores(results, places, scores); });
-  return scores;
+  return scores_of(session, model, sizes_of(lines),
+                   [&](std::size_t i) { return similarity_rows(model, lines[i]); });
+}
+
+std::vector<double> score_rows(Session& session, const SimilarityModel& model,
+                               std::span<const SimilarityRows* const> lines) {
+  std::vector<std::size_t> lengths;
+  for (const SimilarityRows* line : lines) lengths.push_back(line->front().ids.size());
+  return scores_of(session, model, lengths, [&](std::size_t i) { return *lines[i]; });
 }
 
 std::vector<Metric> correlations(std::span<const double> scores, std::span<const double> expected) {

@@ -16,6 +16,9 @@ namespace WEFT_API weft {
 /// exceptions as similarity_inputs().
 std::vector<double> score_pairs(Session& session, const SimilarityModel& model,
                                 std::span<const ScoredPair> lines);
+/// As above, for lines that were read before (similarity_rows()).
+std::vector<double> score_rows(Session& session, const SimilarityModel& model,
+                               std::span<const SimilarityRows* const> lines);
 
 /// Returns the correlations between predicted and expected scores: the metrics "pearson" and
 /// "spearman", which do not depend on the scale of the scores. If all predicted scores are equal,

@@ -97,12 +97,6 @@ WordRow word_row(const TokenClassifier& model, std::span<const std::string> word
   return row;
 }
 
-/// The words in a text, and its input row.
-struct TextOfWords {
-  std::vector<WordPlace> words;
-  WordRow row;
-};
-
 /// Adds the words that the tokenizer found and, for each word, the index of its first id. Words
 /// that consist of whitespace are skipped.
 void add_words(TextOfWords& result, std::string_view text, const Encoding& encoding) {
@@ -405,14 +399,18 @@ std::vector<std::vector<std::string>> tag_words(Session& session, const TokenCla
   return tags;
 }
 
-std::vector<TaggedText> tag_texts(Session& session, const TrainedModel& any,
-                                  const std::vector<std::string>& texts, const OnCut& on_cut) {
-  const auto& model = any.as<TokenClassifier>(Use::tag);
+std::vector<TextOfWords> read_words(const TokenClassifier& model,
+                                    const std::vector<std::string>& texts, const OnCut& on_cut) {
   std::vector<TextOfWords> read;
   for (const std::string& text : texts)
     read.push_back(text_of_words(model, text, {read.size(), on_cut}));
+  return read;
+}
+
+std::vector<TaggedText> tag_read_texts(Session& session, const TokenClassifier& model,
+                                       std::span<const TextOfWords* const> texts) {
   std::vector<const WordRow*> places;
-  for (const TextOfWords& text : read) places.push_back(&text.row);
+  for (const TextOfWords* text : texts) places.push_back(&text->row);
   std::vector<TaggedText> tagged(texts.size());
   const Program& program = without_padding(model, "tag");
   const auto inputs = [&](Rows batch) { return inputs_of_words(model, program, batch); };
@@ -423,7 +421,7 @@ std::vector<TaggedText> tag_texts(Session& session, const TrainedModel& any,
                  const auto length = static_cast<std::size_t>(logits.size(1));
                  for (std::size_t r = 0; r < batch.size(); ++r) {
                    TaggedText& text = tagged[numbers[r]];
-                   const std::vector<WordPlace>& words = read[numbers[r]].words;
+                   const std::vector<WordPlace>& words = texts[numbers[r]]->words;
                    for (std::size_t w = 0; w < words.size(); ++w) {
                      const std::int64_t first = batch[r]->firsts[w];
                      TaggedWord& word = text.words.emplace_back(
@@ -439,6 +437,15 @@ std::vector<TaggedText> tag_texts(Session& session, const TrainedModel& any,
                  }
                });
   return tagged;
+}
+
+std::vector<TaggedText> tag_texts(Session& session, const TrainedModel& any,
+                                  const std::vector<std::string>& texts, const OnCut& on_cut) {
+  const auto& model = any.as<TokenClassifier>(Use::tag);
+  const std::vector<TextOfWords> read = read_words(model, texts, on_cut);
+  std::vector<const TextOfWords*> places;
+  for (const TextOfWords& text : read) places.push_back(&text);
+  return tag_read_texts(session, model, places);
 }
 
 TaggingScores score_tags(Session& session, const TokenClassifier& model, const TaggedRows& data,

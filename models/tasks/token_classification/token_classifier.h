@@ -83,6 +83,17 @@ std::vector<std::vector<std::string>> tag_words(Session& session, const TokenCla
                                                 std::span<const std::vector<std::string>> sentences,
                                                 const OnCut& on_cut = {});
 
+/// The words of a text, and its input row.
+struct TextOfWords {
+  std::vector<WordPlace> words;
+  WordRow row;
+};
+/// tag_texts() in two steps, for texts that are read at different times and then tagged together.
+std::vector<TextOfWords> read_words(const TokenClassifier& model,
+                                    const std::vector<std::string>& texts, const OnCut& on_cut);
+std::vector<TaggedText> tag_read_texts(Session& session, const TokenClassifier& model,
+                                       std::span<const TextOfWords* const> texts);
+
 /// Returns the most likely tag of every word in the texts, and the spans that the tags define.
 /// Words are separated by whitespace; for encoders from folders, the tokenizer separates them.
 /// Words removed by truncation get the tag "O". Throws the same exceptions as tag_words(), and
