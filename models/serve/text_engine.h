@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
-#include "weft/core/error.h"
 #include "weft/models/generate/next_id.h"
 #include "weft/models/generate/options.h"
+#include "weft/models/serve/errors.h"
 #include "weft/models/tasks/common/uses.h"
 #include "weft/models/tasks/next_token/language_model.h"
 
@@ -79,12 +79,6 @@ struct TextDelta {
   std::int64_t new_tokens = 0;     // tokens so far
 
   bool is_last() const { return finish.has_value() || error != nullptr; }
-};
-
-/// Thrown by TextEngine::submit() if too many requests wait.
-class QueueFullError : public Error {
- public:
-  using Error::Error;
 };
 
 /// Counters since the construction, and the current state.
