@@ -9,9 +9,9 @@
 #include <mutex>
 #include <thread>
 
-#include "weft/models/families/gpt.h"
 #include "weft/models/generate/batch_generator.h"
 #include "weft/models/generate/stop_texts.h"
+#include "weft/models/serve/adapters.h"
 #include "weft/models/serve/fair_queue.h"
 #include "weft/models/text/tokenizers/text_stream.h"
 
@@ -22,19 +22,6 @@ using Clock = std::chrono::steady_clock;
 
 /// The text of a new id depends on few of the preceding ids.
 constexpr std::ptrdiff_t kTextContext = 64;
-
-struct SlotsModel {
-  Graph graph;
-  Program program = Program("slots");
-};
-
-std::unique_ptr<SlotsModel> make_slots_model(const LanguageModel& model) {
-  auto made = std::make_unique<SlotsModel>();
-  const Gpt gpt(Scope(made->graph).evaluation(), model.config);
-  const Value tokens = made->graph.input("tokens", DType::i32, {"rows", "new"});
-  made->program = gpt.slots_program(tokens).precision(model.settings.precision);
-  return made;
-}
 
 TextEngineOptions resolved(TextEngineOptions options, const GptConfig& config) {
   if (options.capacity == 0) options.capacity = config.context;
@@ -85,12 +72,12 @@ struct TextEngine::Impl {
   Impl(std::shared_ptr<const LanguageModel> given, const TextEngineOptions& given_options)
       : model(std::move(given)),
         options(resolved(given_options, model->config)),
-        slots(make_slots_model(*model)),
-        session(slots->graph, model->store,
+        slots(slots_model(*model, options.adapters)),
+        session(*slots.graph, slots.store,
                 {.threads = static_cast<int>(options.threads),
                  .plan_cache = 128,
                  .batch_invariant = true}),
-        batch(session, slots->program, model->config, slots_options(options)),
+        batch(session, slots.program, model->config, slots_options(options)),
         memory(used_memory()),
         thread([this] { run(); }) {}
 
@@ -105,7 +92,7 @@ struct TextEngine::Impl {
 
   TextEngineMemory used_memory() const {
     TextEngineMemory used;
-    for (const VariableStore::MemoryEntry& entry : model->store->memory())
+    for (const VariableStore::MemoryEntry& entry : slots.store->memory())
       used.weights += static_cast<std::int64_t>(entry.bytes + entry.packed_bytes);
     used.caches = static_cast<std::int64_t>(session.own_bytes());
     used.arena = static_cast<std::int64_t>(session.arena_bytes());
@@ -284,7 +271,7 @@ struct TextEngine::Impl {
 
   std::shared_ptr<const LanguageModel> model;
   TextEngineOptions options;
-  std::unique_ptr<SlotsModel> slots;
+  SlotsModel slots;
   Session session;
   BatchGenerator batch;                            // used by the engine's thread only
   std::map<std::int64_t, RequestPointer> running;  // by number in the batch; ditto
