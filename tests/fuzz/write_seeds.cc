@@ -1,6 +1,6 @@
 // Writes valid files as initial corpora for the fuzzers. write_fuzz_seeds FOLDER creates
 // FOLDER/{dim,text,container,safetensors,gguf,idx,image_csv,image,audio,sentence_piece,tokenizer_json,
-// vocab_txt,merges,jsonl,token_file,chat_template,frame,handshake,shards}/*.
+// vocab_txt,merges,jsonl,token_file,chat_template,frame,handshake,shards,http_request}/*.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -89,9 +89,10 @@ void write_gguf_seeds(const std::filesystem::path& folder) {
 
 void write_seeds(const std::filesystem::path& folder) {
   for (const char* name :
-       {"dim", "text", "container", "safetensors", "gguf", "idx", "image_csv", "image", "audio",
-        "sentence_piece", "tokenizer_json", "vocab_txt", "merges", "jsonl", "token_file",
-        "chat_template", "frame", "handshake", "shards"}) {
+       {"dim",       "text",        "container",  "safetensors",    "gguf",           "idx",
+        "image_csv", "image",       "audio",      "sentence_piece", "tokenizer_json", "vocab_txt",
+        "merges",    "jsonl",       "token_file", "chat_template",  "frame",          "handshake",
+        "shards",    "http_request"}) {
     std::filesystem::create_directories(folder / name);
   }
   write_text(folder / "dim/polynomial", "2*batch*seq - 3*seq + 1");
@@ -157,6 +158,38 @@ void write_seeds(const std::filesystem::path& folder) {
   for (const std::string_view name : ChatFormat::built_in_names()) {
     write_text(folder / "chat_template" / name, ChatFormat::built_in(name).source());
   }
+  // The first letter selects a chat (c), a completion (b), a generated text (d) or another body.
+  write_text(folder / "http_request/chat", R"(c{"model": "m", "messages": [
+    {"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "text", "text": "Hi"}]},
+    {"role": "assistant", "content": null, "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f",
+     "arguments": "{\"x\": 1}"}}]}, {"role": "tool", "tool_call_id": "c", "content": "2"}],
+    "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"x":
+     {"$ref": "#/$defs/x"}}, "$defs": {"x": {"type": "number"}}}}}, {"type": "function", "function": {"name": "g"}}],
+    "tool_choice": "required", "max_completion_tokens": 20, "n": 2, "stop": ["a", "b"], "logit_bias": {"1": -100},
+    "logprobs": true, "top_logprobs": 3, "stream": true, "stream_options": {"include_usage": true}})");
+  write_text(folder / "http_request/schema",
+             R"(c{"messages": [{"role": "user", "content": "a"}],
+    "response_format": {"type": "json_schema", "json_schema": {"name": "a", "strict": true, "schema":
+    {"type": "object"}}}, "tool_choice": "none", "chat_template_kwargs": {"x": [1, "y"]}, "timeout": 2.5})");
+  write_text(folder / "http_request/completion",
+             R"(b{"prompt": [[1, 2], "text"], "max_tokens": 5, "seed": -1,
+    "temperature": 0.5, "top_p": 0.9, "top_k": 3, "min_p": 0.1, "frequency_penalty": 1, "presence_penalty": -1,
+    "logprobs": 2, "structured_outputs": {"choice": ["yes", "no"]}, "user": "u"})");
+  write_text(
+      folder / "http_request/embeddings",
+      R"(a{"model": "m", "input": [[1, 2], [3]], "dimensions": 8, "encoding_format": "base64"})");
+  write_text(
+      folder / "http_request/rerank",
+      R"(a{"query": "q", "documents": ["x", {"text": "y"}], "top_n": 1, "return_documents": true})");
+  write_text(folder / "http_request/translate",
+             R"(a{"input": "x", "source": "eng", "target": "swe", "beams": 2, "timeout": 1})");
+  write_text(folder / "http_request/tokenize",
+             R"(a{"messages": [{"role": "user", "content": "x"}], "tokens": [1, 2], "top_k": 3})");
+  write_text(folder / "http_request/hermes",
+             R"(da <tool_call>{"name": "f", "arguments": {"x": [1]}}</tool_call> b)");
+  write_text(folder / "http_request/llama", R"(d{"name": "f", "parameters": {}})");
+  write_text(folder / "http_request/mistral",
+             R"(d[TOOL_CALLS] [{"name": "f", "arguments": "{}"}, {"name": "g", "arguments": {}}])");
   // Operations on long operands: the byte 0xFF, then the choices of fuzz_chat_template.cc.
   for (char kind = 0; kind < 6; ++kind) {
     for (char i = 0; i < 16; ++i)
