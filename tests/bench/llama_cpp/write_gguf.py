@@ -46,10 +46,10 @@ def metadata(shape):
            "attention.value_length": head_size, "attention.layer_norm_rms_epsilon": 1e-6, "rope.freq_base": 1e4 if arch == "llama" else 1e6}
     if arch == "gemma3":
         own["attention.sliding_window"] = 512
-    tokens = [f"<0x{i:02X}>" for i in range(256)] + [f"t{i}" for i in range(256, vocab)]
+    tokens = ["<unk>", "<s>", "</s>"] + [f"<0x{i:02X}>" for i in range(256)] + [f"t{i}" for i in range(259, vocab)]
     return {"general.architecture": arch, "general.name": shape, **{f"{arch}.{k}": v for k, v in own.items()},
             "tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": tokens, "tokenizer.ggml.scores": [0.0] * vocab,
-            "tokenizer.ggml.token_type": [6] * 256 + [1] * (vocab - 256),
+            "tokenizer.ggml.token_type": [2, 3, 3] + [6] * 256 + [1] * (vocab - 259),
             "tokenizer.ggml.bos_token_id": 1, "tokenizer.ggml.eos_token_id": 2,
             "tokenizer.ggml.unknown_token_id": 0}
 
