@@ -67,13 +67,14 @@ struct ServedModel::Impl {
     }
     if (generates != nullptr && generates->no_tokenizer.empty()) tokenizer = &generates->tokenizer;
     start(session, *model);
-    if (const auto* language = dynamic_cast<const LanguageModel*>(model.get())) {
+    if (const auto language = std::dynamic_pointer_cast<const LanguageModel>(model)) {
+      text = std::make_unique<TextEngine>(language, options.text);
       generator = language->text_generator(*session);
       context = generator->context();
       uses.push_back(Use::generate);
       if (generator->chat_format() != nullptr) uses.push_back(Use::chat);
     }
-    find_uses();
+    add_uses();
   }
 
   void start(std::optional<Session>& target, const TrainedModel& of) const {
@@ -89,7 +90,7 @@ struct ServedModel::Impl {
     uses.push_back(use);
     if constexpr (requires { found->tokenizer; }) tokenizer = &found->tokenizer;
   }
-  void find_uses() {
+  void add_uses() {
     add_use<EncoderModel>(Use::embed);
     add_use<TextsClassifier>(Use::classify);
     add_use<TokenClassifier>(Use::tag);
@@ -131,6 +132,7 @@ struct ServedModel::Impl {
   std::unique_ptr<TextEncoder> encoder;
   std::optional<Session> session, encoder_session;  // used by the thread of the queue
   std::unique_ptr<TextGenerator> generator;
+  std::unique_ptr<TextEngine> text;
   BatchQueue queue;  // the last member: its thread uses the others
 };
 
@@ -147,7 +149,7 @@ bool ServedModel::supports(Use use) const {
 std::int64_t ServedModel::created() const { return impl_->created; }
 const Tokenizer* ServedModel::tokenizer() const { return impl_->tokenizer; }
 std::int64_t ServedModel::context() const { return impl_->context; }
-TextEngine* ServedModel::text() const { return nullptr; }
+TextEngine* ServedModel::text() const { return impl_->text.get(); }
 const TextGenerator* ServedModel::generator() const { return impl_->generator.get(); }
 bool ServedModel::cancel(std::int64_t request) { return impl_->queue.cancel(request); }
 BatchQueueStatus ServedModel::status() const { return impl_->queue.status(); }

@@ -314,6 +314,24 @@ BOOST_AUTO_TEST_CASE(uses_and_limits_of_models) {
   BOOST_TEST((ServedModel("m", answers.path()).uses() == std::vector<Use>{Use::embed}));
 }
 
+BOOST_AUTO_TEST_CASE(decoders_have_an_engine) {
+  const TemporaryFolder folder("decoder");
+  ServedModel model("m", testing::write_chat_model(folder, 64));
+  BOOST_TEST((model.uses() == std::vector<Use>{Use::generate, Use::chat}));
+  BOOST_TEST(model.context() == 64);
+  const TextGenerator& generator = *model.generator();
+  GenerationOptions options = generator.options();
+  options.max_new = 5;
+  options.sampling.reset();
+  const TokenIds prompt = generator.read("the grand old");
+  const TextDelta reply = model.text()->generate({.prompt = prompt, .options = options});
+  Opened opened(model.model());
+  const auto expected =
+      text_generator(opened.session, model.model())->generate_ids({prompt}, options).run();
+  BOOST_TEST(reply.text == expected.front().text);
+  BOOST_TEST(reply.new_tokens == std::ssize(expected.front().ids));
+}
+
 BOOST_AUTO_TEST_CASE(invalid_requests_are_errors_of_the_call) {
   const TinyFolder folder("bert", "ForTokenClassification");
   ServedModel model("m", folder.path());
