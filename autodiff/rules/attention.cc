@@ -5,6 +5,7 @@
 
 #include "weft/autodiff/rounded_lse.h"
 #include "weft/autodiff/rule.h"
+#include "weft/autodiff/rules/joined_rows.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/index.h"
 #include "weft/graph/functions/math.h"
@@ -23,6 +24,23 @@ Value ring_index(const Value& buffer, const Dim& keys) {
   return key - key / size * size;
 }
 
+/// Returns the rows of k or v for each row of q.
+Value looked_up(const Value& x, const Value& rows) {
+  if (!rows.defined()) return x;
+  return rows.rank() == 2 ? joined_rows(x, rows, 2) : take(x, rows, 0);
+}
+
+/// Returns the gradient of x given that of looked_up(x, rows).
+Value looked_up_gradient(const Value& x, const Value& rows, const Value& g) {
+  if (!rows.defined()) return g;
+  if (rows.rank() != 2) return index_add(zeros_like(x), rows, g, 0);
+  const Dim &batch = rows.size(0), &columns = rows.size(1);
+  const Value blocks =
+      permute(reshape(g, {batch, x.size(1), columns, x.size(2), x.size(3)}), {0, 2, 1, 3, 4});
+  return index_add(zeros_like(x), reshape(clamped_rows(x, rows), {batch * columns}),
+                   reshape(blocks, {batch * columns, x.size(1), x.size(2), x.size(3)}), 0);
+}
+
 std::vector<Value> gradient_attention(const GradientContext& c) {
   using namespace attention_op;
   const Dim& ring = c.attributes().dim("ring");
@@ -32,7 +50,7 @@ std::vector<Value> gradient_attention(const GradientContext& c) {
   for (std::size_t i = 0; i < kGradOperands; ++i) {
     inputs.push_back(c.input(i));
     if (i != kK && i != kV) continue;
-    if (rows.defined()) inputs.back() = take(inputs.back(), rows, 0);
+    inputs.back() = looked_up(inputs.back(), rows);
     if (circular) inputs.back() = take(inputs.back(), ring_index(c.input(i), ring), 2);
   }
   Attributes attributes = c.attributes();
@@ -52,10 +70,10 @@ std::vector<Value> gradient_attention(const GradientContext& c) {
   }
   for (const std::size_t i : {kK, kV}) {
     if (circular) {
-      const Value like = rows.defined() ? take(c.input(i), rows, 0) : c.input(i);
+      const Value like = looked_up(c.input(i), rows);
       result[i] = index_add(zeros_like(like), ring_index(c.input(i), ring), result[i], 2);
     }
-    if (rows.defined()) result[i] = index_add(zeros_like(c.input(i)), rows, result[i], 0);
+    result[i] = looked_up_gradient(c.input(i), rows, result[i]);
   }
   return result;
 }
@@ -84,9 +102,8 @@ class Definition {
     sinks = operand(kSinks);
     if (operand(kOffsets).defined()) offsets = cast(operand(kOffsets), DType::i64);
     const auto keys_or_values = [&](int i) {
-      const Value rows = operand(kKvRows);
       const Dim& ring = attributes_.dim("ring");
-      Value x = rows.defined() ? take(operand(i), rows, 0) : operand(i);
+      Value x = looked_up(operand(i), operand(kKvRows));
       if (ring != Dim(0)) x = take(x, ring_index(x, ring), 2);
       return per_query_head(x);
     };

@@ -3,6 +3,7 @@
 
 #include "weft/autodiff/narrow.h"
 #include "weft/autodiff/rule.h"
+#include "weft/autodiff/rules/joined_rows.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/shape.h"
 
@@ -79,8 +80,17 @@ std::vector<Value> tensor_scatter_rule(const GradientContext& c) {
       return entry - entry / size * size;
     };
     const Value place = iota(c.graph(), update.shape(), axis, start.dtype());
-    block = take_along_axis(rows.defined() ? take(g, rows, 0) : g,
-                            within(place + reshape(within(start), column)), axis);
+    const Value from = within(place + reshape(within(start), column));
+    if (rows.defined() && rows.rank() == 2) {
+      const Value entry =
+          unsqueeze(start, 1) + iota(c.graph(), {update.size(axis)}, 0, start.dtype());
+      const Value length = maximum(dim_value(c.graph(), g.size(axis), start.dtype()), 1);
+      column[axis] = update.size(axis);
+      block = masked_fill(take_along_axis(joined_rows(g, rows, axis), from, axis),
+                          reshape(take_along_axis(equal(rows, -1), entry / length, 1), column), 0);
+    } else {
+      block = take_along_axis(rows.defined() ? take(g, rows, 0) : g, from, axis);
+    }
   }
   return {c.needs(0) ? tensor_scatter(g, zeros_like(update), start,
                                       {.axis = axis, .rows = rows, .circular = circular})

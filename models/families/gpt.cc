@@ -227,7 +227,7 @@ GptDecoding Gpt::decode(const GptDecodeInputs& inputs, const Dim& capacity,
   if (!positions.defined()) {
     positions = consecutive_positions(inputs.position, tokens.size(1));
     // Padding must not exceed a table of learned positions.
-    if (end.defined()) positions = minimum(positions, unsqueeze(end - 1, 1));
+    if (end.defined()) positions = minimum(positions, unsqueeze(maximum(end, 1) - 1, 1));
   }
   Value h = embed(tokens, {}, positions);
   const Dim kept = min(capacity, inputs.piece + (config_.window - 1));
@@ -247,6 +247,7 @@ GptDecoding Gpt::decode(const GptDecodeInputs& inputs, const Dim& capacity,
                          cache_of("values", config_.value_size()),
                          inputs.position,
                          inputs.cache_rows,
+                         end,
                          text_length,
                          circular ? capacity : Dim()};
     const AttentionInputs attention{.position_ids = positions,
@@ -254,6 +255,11 @@ GptDecoding Gpt::decode(const GptDecodeInputs& inputs, const Dim& capacity,
                                     .cache = &cache,
                                     .cache_mask = inputs.mask};
     h = apply(blocks_[i], h, attention, &result.updates, routings);
+  }
+  if (inputs.wanted.defined()) {
+    const Value flat = reshape(h, {h.size(0) * h.size(1), h.size(2)});
+    result.logits = logits(finish(take(flat, inputs.wanted, 0)));
+    return result;
   }
   const Value last =
       inputs.counts.defined()
@@ -299,14 +305,16 @@ Program Gpt::slots_program(Value tokens, SourceLocation loc) const {
   const auto per_row = [&](std::string_view name) {
     return graph.input(name, ValueType{DType::i64, Shape{tokens.size(0)}}, loc);
   };
-  const GptDecoding decoding = decode({.tokens = tokens,
-                                       .position = per_row("slot_positions"),
-                                       .cache_rows = per_row("slots"),
-                                       .slots = graph.dim("slots"),
-                                       .counts = per_row("slot_counts"),
-                                       .text_length = per_row("slot_lengths"),
-                                       .piece = piece()},
-                                      graph.dim("capacity"), loc);
+  const Shape table{tokens.size(0), graph.dim("slot_columns")};
+  const GptDecoding decoding =
+      decode({.tokens = tokens,
+              .position = per_row("slot_positions"),
+              .cache_rows = graph.input("slot_blocks", ValueType{DType::i64, table}, loc),
+              .slots = graph.dim("cache_blocks"),
+              .counts = per_row("slot_counts"),
+              .wanted = graph.input("slot_wanted", DType::i64, {"slot_results"}, loc),
+              .text_length = per_row("slot_lengths")},
+             graph.dim("cache_block"), loc);
   return Program("slots").output("logits", decoding.logits, loc).update(decoding.updates, loc);
 }
 

@@ -84,13 +84,19 @@ struct GptDecodeInputs {
   Value mask = {};
   /// Optional, i32 or i64 [batch], without duplicates: the row of the caches that each row of the
   /// batch continues, so that a step can run any rows of larger caches. The caches then have
-  /// `slots` rows and are called "slots.h.<i>.{keys,values}".
+  /// `slots` rows and are called "slots.h.<i>.{keys,values}". If it is [batch, columns], the rows
+  /// are blocks of `capacity` tokens of a text, one after the other; they may be shared by texts.
+  /// New tokens are not written to row -1.
   Value cache_rows = {};
   Dim slots = {};
-  /// Optional, i64 [batch], in [1, new]: the number of new tokens in each row. The others follow
+  /// Optional, i64 [batch], in [0, new]: the number of new tokens in each row. The others follow
   /// them and are padding: they are computed but change no result, because the next tokens of the
-  /// row replace their cache entries. `position` + new must not exceed the capacity, even so.
+  /// row replace their cache entries. `position` + new must not exceed the capacity, even so. By
+  /// default, the logits are those of the last of them, of which there must be one.
   Value counts = {};
+  /// Optional, i64 [n], in [0, batch * new): the new tokens after which the logits of the next
+  /// token are computed, as indices row * new + column. The logits are then [n, vocab].
+  Value wanted = {};
   /// Optional, i64 scalar or [batch]: the length of the whole text, which only dynamic and
   /// longrope rotary scaling use. By default `position` + new (or `counts`), or the last
   /// of `position_ids` + 1. A prompt that is processed in several steps needs its full length here
@@ -104,7 +110,7 @@ struct GptDecodeInputs {
 
 /// Outputs of an incremental decoding step.
 struct GptDecoding {
-  Value logits;     // [batch, vocab], for the last new token of each row (see `counts`)
+  Value logits;     // [batch, vocab], for the last new token of each row (see `wanted`)
   Updates updates;  // new values of the key/value caches
 };
 
@@ -161,10 +167,11 @@ class Gpt {
   Program decode_program(Value tokens, SourceLocation loc = SourceLocation::current()) const;
   /// Returns decode() as a program for DecodeSlots and BatchGenerator (models/generate/slots.h), in
   /// which requests of different lengths join and leave a batch. Inputs: `tokens` i32 or i64 [rows,
-  /// new]; "slots", "slot_positions", "slot_counts" and "slot_lengths", i64 [rows], which are
-  /// `cache_rows`, `position`, `counts` and `text_length` of GptDecodeInputs. Output: "logits". The
-  /// symbols "slots" and "capacity" are the sizes of the caches; "piece" as for decode_program().
-  /// May be called once per graph, independently of decode_program().
+  /// new]; "slot_blocks", i64 [rows, slot_columns]; "slot_positions", "slot_counts" and
+  /// "slot_lengths", i64 [rows]; "slot_wanted", i64 [n]. They are `cache_rows`, `position`,
+  /// `counts`, `text_length` and `wanted` of GptDecodeInputs. Output: "logits". The symbols
+  /// "cache_blocks" and "cache_block" are the number of blocks and of tokens per block; all layers
+  /// keep all tokens. May be called once per graph, independently of decode_program().
   Program slots_program(Value tokens, SourceLocation loc = SourceLocation::current()) const;
 
  private:

@@ -6,6 +6,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/generate/next_id.h"
+#include "weft/models/generate/window_caches.h"
 
 namespace weft {
 namespace {
@@ -83,7 +84,7 @@ void BatchGenerator::advance() {
     if (slots_.free_slots() == 0) break;
     if (request.slot < 0) request.slot = slots_.add();
   }
-  std::vector<SlotToken> tokens;
+  std::vector<SlotTokens> tokens;
   std::vector<Requests::iterator> stepped;
   auto waiting = requests_.end();
   for (auto it = requests_.begin(); it != requests_.end(); ++it) {
@@ -96,7 +97,7 @@ void BatchGenerator::advance() {
       request.prompt = std::ssize(request.ids);
     }
     if (slots_.length(request.slot) >= request.prompt) {
-      tokens.push_back({request.slot, request.ids.back()});
+      tokens.push_back({request.slot, {request.ids.back()}});
       stepped.push_back(it);
     } else if (waiting == requests_.end()) {
       waiting = it;

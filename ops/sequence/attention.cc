@@ -33,7 +33,12 @@ class Checker {
     check_indexed(kColBias, kColIndex, keys(), "col_bias", "col_index", "key");
     check_per_batch(kLengths, "lengths");
     check_per_batch(kQStart, "q_start");
-    check_per_batch(kKvRows, "kv_rows");
+    if (has_table()) {
+      c_.require_index(at(kKvRows), "kv_rows");
+      c_.require_equal(size(kKvRows, 0), size(kQ, 0), "batch (axis 0) of kv_rows and q");
+    } else {
+      check_per_batch(kKvRows, "kv_rows");
+    }
     if (has(kSinks)) {
       c_.require_dtype(at(kSinks), dtype(), "sinks");
       c_.require_shape(at(kSinks), Shape{size(kQ, 1)}, "sinks");
@@ -123,10 +128,15 @@ class Checker {
     }
   }
 
-  /// Returns the number of keys, which is larger than the size of k and v if they are ring buffers.
-  const Dim& keys() const {
+  /// Returns true if every row of q attends to several rows of k and v, one after the other.
+  bool has_table() const { return has(kKvRows) && type(kKvRows).shape.rank() == 2; }
+
+  /// Returns the number of keys, which is larger than the size of k and v if they are ring buffers
+  /// or parts of the texts.
+  Dim keys() const {
     const Dim& ring = c_.attributes().dim("ring");
-    return ring == Dim(0) ? size(kK, 2) : ring;
+    if (ring != Dim(0)) return ring;
+    return has_table() ? size(kKvRows, 1) * size(kK, 2) : size(kK, 2);
   }
 
   void check_ring() const {
@@ -138,6 +148,12 @@ class Checker {
     }
     if (!has(kLengths)) {
       throw ArgumentError("ring buffers of keys require the operand 'lengths'");
+    }
+    if (has_table()) {
+      throw ArgumentError(
+          "ring buffers of keys cannot be combined with several kv_rows per row of q: free the "
+          "rows "
+          "before the window instead");
     }
   }
 
@@ -227,7 +243,10 @@ double attention_flops(const KernelRequest& request, bool gradient, double produ
   const double queries = static_cast<double>(q[0] * q[1] * q[2]);
   const bool causal = request.attributes.flag("causal");
   const std::int64_t window = request.attributes.integer("window");
-  double pairs = queries * static_cast<double>(v[2]);
+  double keys = static_cast<double>(v[2]);
+  if (!gradient && request.has_input(kKvRows) && request.inputs[kKvRows].sizes.size() == 2)
+    keys *= static_cast<double>(request.inputs[kKvRows].sizes[1]);
+  double pairs = queries * keys;
   if (request.has_input(position(kOffsets))) {
     const std::int64_t texts = request.inputs[position(kOffsets)].sizes[0] - 1;
     pairs /= static_cast<double>(std::max<std::int64_t>(1, texts));
@@ -352,7 +371,10 @@ void AttentionOps::add(OpSet& ops) {
       "own text only, and p(i) and j count from the beginning of the text; offsets that do not "
       "ascend from 0 to Lq are a data error. With kv_rows [B], k and v have S rows, and row b of q "
       "attends to their row "
-      "kv_rows[b]; col_bias is indexed by b. If ring > 0, k and v are ring buffers [..,R,..]: Lk = "
+      "kv_rows[b]; col_bias is indexed by b. With kv_rows [B,C], k and v are blocks [S,Hkv,P,..] "
+      "of "
+      "texts: Lk = C P, and key j of row b is entry j mod P of row kv_rows[b, j / P]; entries for "
+      "keys that no query sees are not read. If ring > 0, k and v are ring buffers [..,R,..]: Lk = "
       "ring, and key j is entry j mod R; a visible key j < lengths[b] - R is a data error. "
       "kv_rows outside [0,S), lengths outside [0,Lk], q_start < 0, causal with q_start + Lq > Lk, "
       "and indices out of range are data errors (Vaswani et al. 2017; Dao et al. 2022 for the "

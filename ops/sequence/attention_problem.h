@@ -8,6 +8,7 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 
@@ -41,9 +42,11 @@ class Problem {
     args_.D = sizes(kQ)[3];
     key_batch_ = sizes(kK)[0];
     args_.Hkv = sizes(kK)[1];
-    args_.ring = sizes(kK)[2];
+    args_.row_keys = sizes(kK)[2];
+    table_ = present_[kKvRows] && sizes(kKvRows).size() == 2;
+    if (table_) args_.columns = sizes(kKvRows)[1];
     const Dim& keys = request.attributes.dim("ring");
-    args_.Lk = keys == Dim(0) ? args_.ring : keys.constant();
+    args_.Lk = keys != Dim(0) ? keys.constant() : args_.row_keys * args_.columns;
     args_.Dv = sizes(kV)[3] - (args_.packed ? kernels::kRowScaleBytes : 0);
     if (present_[kBias]) args_.bias_strides = strides(sizes(kBias));
     if (present_[kMask]) args_.mask_strides = strides(sizes(kMask));
@@ -126,8 +129,12 @@ class Problem {
       for (std::int64_t b = 0; b < a.B; ++b) {
         if (self.present_[kLengths]) check_length(self.indices(run, kLengths)[b], a.Lk, b);
         if (self.present_[kQStart]) self.check_start(self.indices(run, kQStart)[b], b);
-        if (self.present_[kKvRows]) self.check_row(self.indices(run, kKvRows)[b], b);
-        if (a.ring < a.Lk) check_ring(self.bind(run), b);
+        if (self.table_) {
+          self.check_table(self.bind(run), b);
+        } else if (self.present_[kKvRows]) {
+          self.check_row(self.indices(run, kKvRows)[b], b);
+        }
+        if (!self.table_ && a.row_keys < a.Lk) check_ring(self.bind(run), b);
       }
       if (self.present_[kRowIndex]) {
         check_index(a, self.indices(run, kRowIndex), a.row_count, "row_index", "row_bias");
@@ -176,21 +183,32 @@ class Problem {
                                 b, length, keys, keys));
   }
 
-  void check_row(std::int64_t row, std::int64_t b) const {
+  void check_row(std::int64_t row, std::int64_t b,
+                 std::optional<std::int64_t> column = std::nullopt) const {
     if (row >= 0 && row < key_batch_) return;
     throw DataError(
-        fmt::format("kv_rows[{}] is {}, but k and v have {} rows: it must be in [0, {})", b, row,
-                    key_batch_, key_batch_));
+        fmt::format("kv_rows[{}{}] is {}, but k and v have {} rows: it must be in [0, {})", b,
+                    column ? fmt::format(", {}", *column) : "", row, key_batch_, key_batch_));
+  }
+
+  /// Checks the rows that contain visible keys; the others are not read.
+  void check_table(const AttentionArgs<T>& a, std::int64_t b) const {
+    if (a.Lq == 0) return;
+    const auto keys = a.visible(b, 0, a.Lq);
+    for (std::int64_t j = keys.begin; j < keys.end; j += a.contiguous(j, a.row_keys)) {
+      const std::int64_t column = j / a.row_keys;
+      check_row(a.kv_rows[b * a.columns + column], b, column);
+    }
   }
 
   static void check_ring(const AttentionArgs<T>& a, std::int64_t b) {
     if (a.Lq == 0) return;
     const auto keys = a.visible(b, 0, a.Lq);
-    if (keys.begin >= keys.end || a.length(b) - keys.begin <= a.ring) return;
+    if (keys.begin >= keys.end || a.length(b) - keys.begin <= a.row_keys) return;
     throw DataError(fmt::format(
         "row {} attends to keys {} to {} of {}, but k and v are ring buffers of {} keys: "
         "pass fewer queries at a time, or larger buffers",
-        b, keys.begin, keys.end - 1, a.length(b), a.ring));
+        b, keys.begin, keys.end - 1, a.length(b), a.row_keys));
   }
 
   void check_start(std::int64_t start, std::int64_t b) const {
@@ -227,6 +245,7 @@ class Problem {
   AttentionArgs<T> args_;
   std::int64_t key_batch_ = 0;  // axis 0 of k and v
   bool gradient_;               // the operands are those of attention_grad
+  bool table_ = false;          // kv_rows has several rows for each row of q
   bool present_[kOperands] = {};
   bool wide_[kOperands] = {};
 };

@@ -37,8 +37,8 @@ class Schedule {
         join();
       else if (action == 1)
         leave();
-      else if (action == 2 && slots_.free_slots() > 0)
-        move();
+      else if (action == 2)
+        step(3);
       else if (action == 3 && slots_.free_slots() > 0)
         share();
       else if (action == 4)
@@ -46,10 +46,11 @@ class Schedule {
       else if (action == 5)
         extend(any_slot());
       else
-        step();
+        step(1);
     }
   }
   double worst() const { return worst_; }
+  std::int64_t reused() const { return reused_; }
 
  private:
   int below(std::int64_t n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
@@ -74,52 +75,57 @@ class Schedule {
     texts_[slot].insert(texts_[slot].end(), ids.begin(), ids.end());
     compare(logits, 0, slot);
   }
+  /// Adds a text that often begins like another one.
   void join() {
-    const std::int64_t slot = slots_.add();
-    texts_[slot] = {};
-    extend(slot);
+    TokenIds prompt = random_ids(1 + below(slots_.options().capacity));
+    if (!texts_.empty() && below(2) == 0) {
+      const TokenIds& other = texts_[any_slot()];
+      std::copy_n(other.begin(), std::min(other.size(), prompt.size()), prompt.begin());
+    }
+    const auto [slot, reused] = slots_.add(prompt);
+    reused_ += reused;
+    BOOST_REQUIRE(reused < std::ssize(prompt));
+    texts_[slot] = prompt;
+    compare(slots_.prefill(slot, std::span(prompt).subspan(static_cast<std::size_t>(reused))), 0,
+            slot);
   }
   void leave() {
     const std::int64_t slot = any_slot();
     slots_.drop(slot);
     texts_.erase(slot);
   }
-  void move() {
-    const std::int64_t from = any_slot();
-    std::int64_t to = 0;
-    while (texts_.contains(to)) ++to;
-    slots_.move(from, to);
-    texts_[to] = texts_[from];
-    texts_.erase(from);
-  }
-  /// Returns a random length of the beginning of a text that its slot still keeps.
-  std::int64_t kept_length(std::int64_t slot) {
-    const std::int64_t length = std::ssize(texts_[slot]);
-    const bool all = model_.gpt.config().window == 0;
-    return length - below((all ? length : std::min(length, slots_.options().rewind)) + 1);
-  }
   void share() {
-    const std::int64_t from = any_slot(), length = kept_length(from);
+    const std::int64_t from = any_slot(), length = below(std::ssize(texts_[from]) + 1);
     const std::int64_t to = slots_.copy(from, length);
     texts_[to] = TokenIds(texts_[from].begin(), texts_[from].begin() + length);
   }
   void shorten() {
-    const std::int64_t slot = any_slot(), length = kept_length(slot);
+    const std::int64_t slot = any_slot(), length = below(std::ssize(texts_[slot]) + 1);
     slots_.truncate(slot, length);
     texts_[slot].resize(static_cast<std::size_t>(length));
   }
-  void step() {
-    std::vector<SlotToken> tokens;
+  /// Appends up to `most` ids to some texts, and compares the logits after all of them.
+  void step(std::int64_t most) {
+    std::vector<SlotTokens> tokens;
     for (auto& [slot, text] : texts_) {
-      if (room(slot) > 0 && below(4) > 0) tokens.push_back({slot, random_ids(1)[0]});
+      if (room(slot) == 0 || below(4) == 0) continue;
+      const TokenIds ids = random_ids(1 + below(std::min(most, room(slot))));
+      tokens.push_back({slot, ids, below(std::ssize(ids) + 1)});
     }
     std::shuffle(tokens.begin(), tokens.end(), random_);
     if (tokens.empty()) return;
     const Tensor logits = slots_.step(tokens);
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      texts_[tokens[i].slot].push_back(tokens[i].id);
-      compare(logits, i, tokens[i].slot);
+    std::size_t row = 0;
+    for (const SlotTokens& added : tokens) {
+      TokenIds& text = texts_[added.slot];
+      for (std::size_t i = 0; i < added.ids.size(); ++i) {
+        text.push_back(added.ids[i]);
+        if (std::ssize(added.ids) - added.wanted > static_cast<std::int64_t>(i)) continue;
+        worst_ = std::max(worst_, relative_difference(logits, row++, model_.next(text)));
+      }
+      BOOST_REQUIRE(slots_.length(added.slot) == std::ssize(text));
     }
+    BOOST_REQUIRE(logits.size(0) == static_cast<std::int64_t>(row));
   }
 
   ServingModel& model_;
@@ -127,21 +133,25 @@ class Schedule {
   std::mt19937 random_;
   std::map<std::int64_t, TokenIds> texts_;
   double worst_ = 0;
+  std::int64_t reused_ = 0;
 };
 
-BOOST_AUTO_TEST_CASE(random_joins_steps_moves_and_copies_match_whole_forward_passes) {
+BOOST_AUTO_TEST_CASE(random_joins_steps_and_copies_match_whole_forward_passes) {
   unsigned seed = 0;
+  std::int64_t reused = 0;
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       ServingModel model(variant.config);
       // The keys of a text that exceeds rotary_context keep their earlier rotation.
       const bool longrope = variant.config.rotary_scaling == RotaryScalingKind::longrope;
       const std::int64_t capacity = longrope ? variant.config.rotary_context : 16;
-      Schedule schedule(model, {.slots = 4, .capacity = capacity, .chunk = 4, .rewind = 3}, ++seed);
+      Schedule schedule(model, {.slots = 4, .capacity = capacity, .chunk = 4, .block = 3}, ++seed);
       schedule.run(60);
       BOOST_TEST(schedule.worst() < kTolerance);
+      reused += schedule.reused();
     }
   }
+  BOOST_TEST(reused > 0);
 }
 
 BOOST_AUTO_TEST_CASE(models_without_learned_positions_exceed_their_context) {
@@ -153,14 +163,14 @@ BOOST_AUTO_TEST_CASE(models_without_learned_positions_exceed_their_context) {
       continue;
     BOOST_TEST_CONTEXT(variant.name) {
       ServingModel model(variant.config);
-      Schedule schedule(model, {.slots = 3, .capacity = 45, .chunk = 7, .rewind = 5}, 3);
+      Schedule schedule(model, {.slots = 3, .capacity = 45, .chunk = 7, .block = 8}, 3);
       schedule.run(25);
       BOOST_TEST(schedule.worst() < kTolerance);
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(layers_with_a_window_keep_only_their_window) {
+BOOST_AUTO_TEST_CASE(layers_with_a_window_match_whole_forward_passes) {
   GptConfig config = variants()[1].config;  // LLaMA
   config.context = 200;
   config.kv_heads = 2;
@@ -169,71 +179,16 @@ BOOST_AUTO_TEST_CASE(layers_with_a_window_keep_only_their_window) {
     config.window_chunks = chunks;
     for (const std::int64_t window : {1, 4, 9, 150}) {
       config.window = window;
-      for (const std::int64_t chunk : {1, 5, 16}) {
-        for (const std::int64_t rewind : {0, 2}) {
-          BOOST_TEST_CONTEXT("window " << window << " chunk " << chunk << " rewind " << rewind) {
-            ServingModel model(config);
-            Schedule schedule(model, {.slots = 3, .capacity = 60, .chunk = chunk, .rewind = rewind},
-                              7);
-            schedule.run(40);
-            BOOST_TEST(schedule.worst() < kTolerance);
-            const Sizes ring = model.session.value("slots.h.0.keys").sizes();
-            BOOST_TEST(
-                (ring == Sizes{3, 2, std::min<std::int64_t>(60, window - 1 + chunk + rewind), 6}));
-            const Sizes all = model.session.value("slots.h.1.values").sizes();
-            BOOST_TEST((all == Sizes{3, 2, 60, 6}));
-          }
+      for (const std::int64_t block : {1, 5, 16}) {
+        BOOST_TEST_CONTEXT("window " << window << " block " << block) {
+          ServingModel model(config);
+          Schedule schedule(model, {.slots = 3, .capacity = 60, .chunk = 7, .block = block}, 7);
+          schedule.run(40);
+          BOOST_TEST(schedule.worst() < kTolerance);
         }
       }
     }
   }
-}
-
-BOOST_AUTO_TEST_CASE(tokens_that_left_the_window_cannot_be_restored) {
-  GptConfig config = variants()[1].config;
-  config.context = 40;
-  config.window = 4;
-  ServingModel model(config);
-  DecodeSlots slots(model.session, model.slots, config, {.slots = 2, .chunk = 2, .rewind = 1});
-  const std::int64_t slot = slots.add();
-  const TokenIds text = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3};
-  slots.prefill(slot, text);
-  const auto message = [](const auto& function) -> std::string {
-    try {
-      function();
-    } catch (const ArgumentError& error) {
-      return error.what();
-    }
-    return "no error";
-  };
-  const std::string reason =
-      ", because layers with a window keep only the newest tokens; set "
-      "DecodeSlotsOptions::rewind to at least 5";
-  BOOST_TEST(message([&] { slots.truncate(slot, 5); }) ==
-             "slot 0 has 10 tokens: its first 5 cannot be kept" + reason);
-  BOOST_TEST(message([&] { slots.copy(slot, 5); }) ==
-             "slot 0 has 10 tokens: its first 5 cannot be copied" + reason);
-  slots.truncate(slot, 9);
-  const Tensor logits = slots.step(std::vector<SlotToken>{{slot, 8}});
-  TokenIds changed = text;
-  changed.back() = 8;
-  BOOST_TEST(relative_difference(logits, 0, model.next(changed)) < kTolerance);
-  // An invalid id in a later chunk leaves the slot unchanged.
-  BOOST_CHECK_EXCEPTION(slots.prefill(slot, TokenIds{1, 2, 3, 4, 5, 6, 7, 23}), DataError,
-                        says("id 23 is outside the vocabulary (size 23)"));
-  changed.push_back(7);
-  BOOST_TEST(relative_difference(slots.step(std::vector<SlotToken>{{slot, 7}}), 0,
-                                 model.next(changed)) < kTolerance);
-  // The window before the first token is empty, so that a slot can always begin a new text.
-  BOOST_TEST(slots.length(slots.copy(slot, 0)) == 0);
-  slots.truncate(slot, 0);
-  const TokenIds other = {2, 7, 1, 8};
-  BOOST_TEST(relative_difference(slots.prefill(slot, other), 0, model.next(other)) < kTolerance);
-  slots.truncate(slot, 2);  // the ring buffers contain all tokens of the new text
-  BOOST_TEST(relative_difference(slots.step(std::vector<SlotToken>{{slot, 5}}), 0,
-                                 model.next({2, 7, 5})) < kTolerance);
-  BOOST_CHECK_EXCEPTION(DecodeSlots(model.session, model.slots, config, {.rewind = -1}),
-                        ArgumentError, says("rewind is -1: it must be 0 or positive"));
 }
 
 BOOST_AUTO_TEST_CASE(chunks_of_a_long_prompt_are_rotated_for_the_whole_text) {
@@ -262,7 +217,8 @@ BOOST_AUTO_TEST_CASE(chunks_of_a_long_prompt_are_rotated_for_the_whole_text) {
   text.push_back(best(0));
   other_text.push_back(2);
   while (text.size() < expected.size()) {
-    logits = slots.step(std::vector<SlotToken>{{slot, text.back()}, {other, other_text.back()}});
+    logits =
+        slots.step(std::vector<SlotTokens>{{slot, {text.back()}}, {other, {other_text.back()}}});
     text.push_back(best(0));
     other_text.push_back(best(1));
   }
@@ -303,10 +259,10 @@ BOOST_AUTO_TEST_CASE(quantised_weights_and_narrow_caches_give_the_results_of_a_s
       next.push_back(best(slots.prefill(of.back(), text), 0));
     }
     for (int i = 0; i < 5; ++i) {
-      std::vector<SlotToken> tokens;
+      std::vector<SlotTokens> tokens;
       for (std::size_t r = 0; r < 3; ++r) {
         texts[r].push_back(next[r]);
-        tokens.push_back({of[r], next[r]});
+        tokens.push_back({of[r], {next[r]}});
       }
       const Tensor logits = slots.step(tokens);
       for (std::size_t r = 0; r < 3; ++r) next[r] = best(logits, r);
@@ -326,7 +282,7 @@ BOOST_AUTO_TEST_CASE(caches_are_extended_and_read_in_place) {
                        {.slots = slots, .capacity = capacity});
     const std::int64_t slot = decode.add();
     decode.prefill(slot, TokenIds{1, 2, 3});
-    decode.step(std::vector<SlotToken>{{slot, 4}});
+    decode.step(std::vector<SlotTokens>{{slot, {4}}});
     const std::size_t before = session.arena_bytes();
     if (slots > 1) decode.copy(slot, 3);
     return before;
@@ -343,7 +299,7 @@ BOOST_AUTO_TEST_CASE(a_memory_budget_and_the_number_of_threads_change_no_bit) {
     const std::int64_t a = slots.add(), b = slots.add();
     slots.prefill(a, TokenIds{3, 1, 4, 1, 5, 9, 2, 6, 5});
     slots.prefill(b, TokenIds{2});
-    const Tensor logits = slots.step(std::vector<SlotToken>{{a, 3}, {b, 5}});
+    const Tensor logits = slots.step(std::vector<SlotTokens>{{a, {3}}, {b, {5}}});
     return std::pair(logits, model.session.arena_bytes());
   };
   const auto [expected, arena] = run({.seed = 4, .threads = 1});
@@ -373,7 +329,7 @@ BOOST_AUTO_TEST_CASE(errors_leave_all_slots_unchanged) {
     each->prefill(each->add(), TokenIds{3, 1, 4, 1, 5, 9});
     each->prefill(each->add(), TokenIds{2, 6});
   }
-  const auto step = [&](std::vector<SlotToken> tokens) { return slots.step(tokens); };
+  const auto step = [&](std::vector<SlotTokens> tokens) { return slots.step(tokens); };
   const auto rejects = [](const auto& call, const std::string& message) {
     BOOST_CHECK_EXCEPTION(call(), ArgumentError, says(message));
   };
@@ -386,35 +342,40 @@ BOOST_AUTO_TEST_CASE(errors_leave_all_slots_unchanged) {
   rejects([&] { slots.drop(-1); }, "slot -1 does not exist");
   rejects([&] { slots.length(2); }, "slot 2 is not in use: use a slot that add() returned");
   rejects([&] { step({}); }, "a step needs at least one slot");
-  rejects([&] { step({{0, 1}, {1, 1}, {0, 2}}); }, "slot 0 occurs twice in a step");
-  rejects([&] { step({{0, 1}, {2, 1}}); }, "slot 2 is not in use");
+  rejects([&] { step({{0, {1}}, {1, {1}}, {0, {2}}}); }, "slot 0 occurs twice in a step");
+  rejects([&] { step({{0, {1}}, {2, {1}}}); }, "slot 2 is not in use");
   rejects([&] { slots.truncate(1, 3); }, "slot 1 has 2 tokens: its first 3 cannot be kept");
   rejects([&] { slots.copy(1, 3); }, "slot 1 has 2 tokens: its first 3 cannot be copied");
-  rejects([&] { slots.move(0, 1); }, "slot 0 cannot be moved to 1, which is not a free slot");
-  rejects([&] { slots.move(0, 3); }, "another one of the slots 0 to 2");
-  BOOST_CHECK_THROW(step({{0, 1}, {1, 23}}), DataError);
+  rejects([&] { step({{0, {}}}); }, "slot 0: there are no ids to process");
+  rejects(
+      [&] {
+        step({{0, {1, 2}, 3}});
+      },
+      "slot 0: wanted is 3: it must be from 0 to 2, the number of new ids");
+  BOOST_CHECK_THROW(step({{0, {1}}, {1, {23}}}), DataError);
   // The first chunk is valid, the second one is not.
   BOOST_CHECK_THROW(slots.prefill(1, TokenIds{1, 2, 3, 4, 99}), DataError);
   // Data that DecodeSlots itself would not feed.
   const Tensor keys = model.session.value("slots.h.0.keys");
-  const auto run = [&](TokenIds rows, TokenIds positions) {
+  const auto run = [&](TokenIds blocks, TokenIds positions) {
     const auto i64 = [](const TokenIds& ids) {
       return Tensor::of<std::int64_t>({std::ssize(ids)}, ids);
     };
     model.session.run(model.slots,
                       {{"tokens", Tensor::full(DType::i64, {2, 1}, 1)},
-                       {"slots", i64(rows)},
+                       {"slot_blocks", i64(blocks).reshape({2, 1})},
                        {"slot_positions", i64(positions)},
                        {"slot_counts", i64({1, 1})},
+                       {"slot_wanted", i64({1})},
                        {"slot_lengths", i64({1, 1})}},
-                      {.dims = {{"slots", 3}, {"capacity", 10}}});
+                      {.dims = {{"cache_blocks", 3}, {"cache_block", 32}}});
   };
-  BOOST_CHECK_EXCEPTION(run({0, 3}, {1, 1}), DataError, says("rows[1] is 3, but x has 3 rows"));
+  BOOST_CHECK_EXCEPTION(run({0, 3}, {1, 1}), DataError, says("rows[1, 0] is 3, but x has 3 rows"));
   BOOST_CHECK_EXCEPTION(run({1, 1}, {4, 4}), DataError, says("are both 1"));
   BOOST_CHECK_EXCEPTION(run({0, 1}, {1, -1}), DataError, says("-1"));
   BOOST_TEST(bitwise_equal(model.session.value("slots.h.0.keys"), keys));
-  const Tensor now = step({{1, 7}, {0, 8}});
-  BOOST_TEST(bitwise_equal(now, expected.step(std::vector<SlotToken>{{1, 7}, {0, 8}})));
+  const Tensor now = step({{1, {7}}, {0, {8}}});
+  BOOST_TEST(bitwise_equal(now, expected.step(std::vector<SlotTokens>{{1, {7}}, {0, {8}}})));
 
   BOOST_TEST(slots.add() == 2);
   rejects([&] { slots.add(); },
@@ -438,8 +399,11 @@ BOOST_AUTO_TEST_CASE(invalid_options_and_programs_are_rejected) {
   rejects({.capacity = -1}, "capacity is -1: it must be positive, or 0 for the context");
   rejects({.capacity = 17}, "capacity is 17: it must be at most 16, the number of positions");
   rejects({.chunk = 0}, "chunk is 0: it must be positive");
+  rejects({.block = 0}, "block is 0: it must be positive");
+  rejects({.block = 5, .blocks = 3},
+          "blocks is 3: it must be at least 4, for a text of 16 tokens in blocks of 5, or 0");
   BOOST_CHECK_EXCEPTION(DecodeSlots(model.session, model.decode, config), ArgumentError,
-                        says("the program 'decode' has no input 'slots': use a program of "
+                        says("the program 'decode' has no input 'slot_blocks': use a program of "
                              "Gpt::slots_program"));
   BOOST_TEST(DecodeSlots(model.session, model.slots, config).options().capacity == 16);
   BOOST_CHECK_EXCEPTION(model.gpt.slots_program(model.tokens), GraphError,

@@ -7,6 +7,7 @@
 #include "weft/ops/op.h"
 #include "weft/testing/simd_targets.h"
 #include "weft/tests/ops/check_attention.h"
+#include "weft/tests/ops/evaluate_at.h"
 #include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/numbers.h"
 
@@ -145,6 +146,91 @@ BOOST_AUTO_TEST_CASE(rows_of_keys_are_read_without_a_copy_and_must_exist) {
   in[13] = ints({-1, 0});
   BOOST_TEST(attention_data_error(in) ==
              "kv_rows[0] is -1, but k and v have 2 rows: it must be in [0, 2)");
+}
+
+/// Returns blocks of `size` keys with the rows of `keys`, in the order in which `table` [B, C]
+/// needs them. All other keys are NaN.
+Tensor blocks_of(const Tensor& keys, std::int64_t size, const Tensor& table) {
+  const std::int64_t heads = keys.size(1), width = keys.size(3), columns = table.size(1);
+  Tensor blocks = Tensor::full(keys.dtype(), {table.numel(), heads, size, width},
+                               keys.dtype() == DType::i8 ? 127 : NAN);
+  const auto bytes = static_cast<std::size_t>(width) * dtype_size(keys.dtype());
+  for (std::int64_t r = 0; r < keys.size(0) * heads; ++r) {
+    for (std::int64_t j = 0; j < keys.size(2); ++j) {
+      const std::int64_t row = table.data<std::int64_t>()[r / heads * columns + j / size];
+      if (row < 0 || row >= table.numel()) continue;
+      const std::int64_t to = (row * heads + r % heads) * size + j % size;
+      std::memcpy(
+          static_cast<std::byte*>(blocks.mutable_raw()) + static_cast<std::size_t>(to) * bytes,
+          static_cast<const std::byte*>(keys.raw()) +
+              static_cast<std::size_t>(r * keys.size(2) + j) * bytes,
+          bytes);
+    }
+  }
+  return blocks;
+}
+
+BOOST_AUTO_TEST_CASE(texts_in_blocks_have_the_bits_of_contiguous_texts) {
+  testing::for_each_simd_target([](const char*) {
+    for (const std::int64_t queries : {1, 3, 70}) {
+      for (const std::int64_t size : {3, 16, 64}) {
+        for (const char* stored : {"f32", "bf16", "int8"}) {
+          std::vector<Tensor> in = attention_operands(3, 4, 2, queries, 192, 24, 19);
+          in.resize(15);
+          in[10] = ints({192, 71, 100});
+          in[11] = ints({192 - queries, 0, 4});
+          in[14] = sample_uniform({4}, 8);
+          const bool packed = std::string_view(stored) == "int8";
+          for (const int i : {1, 2}) {
+            if (packed) in[i] = evaluate_op(builtin_ops()->at("pack_int8_rows"), {in[i]}, {})[0];
+            if (std::string_view(stored) == "bf16") in[i] = in[i].to(DType::bf16);
+          }
+          const std::int64_t columns = 192 / size;
+          std::vector<std::int64_t> table;
+          for (std::int64_t n = 0; n < 3 * columns; ++n) {
+            const bool read = n % columns * size < in[10].data<std::int64_t>()[n / columns];
+            table.push_back(read ? (n * 7 + 5) % (3 * columns) : n % 2 * 9999 - 1);
+          }
+          std::vector<Tensor> blocks = in;
+          blocks[13] = Tensor::of<std::int64_t>({3, columns}, table);
+          for (const int i : {1, 2}) blocks[i] = blocks_of(in[i], size, blocks[13]);
+          const char* op = std::string_view(stored) == "f32" ? "attention" : "attention_narrow";
+          const Attributes attributes{
+              {"scale", 0.3}, {"causal", true}, {"window", std::int64_t{120}}};
+          for (const bool invariant : {false, true}) {
+            BOOST_TEST_CONTEXT(stored << " queries " << queries << " blocks of " << size) {
+              const auto run = [&](const std::vector<Tensor>& operands) {
+                return testing::evaluate_at(Precision::highest, op, operands, attributes, -1,
+                                            invariant);
+              };
+              const auto expected = run(in), actual = run(blocks);
+              for (const std::size_t o : {0, 1}) BOOST_TEST(bitwise_equal(actual[o], expected[o]));
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(blocks_with_visible_keys_must_exist) {
+  std::vector<Tensor> in = attention_operands(2, 1, 1, 1, 4, 4, 4);
+  in.resize(14);
+  in[10] = ints({8, 5});
+  in[11] = ints({7, 4});
+  const auto error = [&](const std::vector<std::int64_t>& table) {
+    in[13] = Tensor::of<std::int64_t>({2, 3}, table);
+    return attention_data_error(in);
+  };
+  BOOST_TEST(error({0, 1, -1, 1, 0, 99}) == "no error");  // no key of the last column is visible
+  BOOST_TEST(error({0, 1, -1, 1, -1, 99}) ==
+             "kv_rows[1, 1] is -1, but k and v have 2 rows: it must be in [0, 2)");
+  BOOST_TEST(error({2, 1, -1, 1, 0, 99}) ==
+             "kv_rows[0, 0] is 2, but k and v have 2 rows: it must be in [0, 2)");
+  in[11] = ints({12, 4});
+  BOOST_TEST(error({0, 1, -1, 1, 0, 0}) ==
+             "cache overflow: q_start[0] is 12 and there are 1 queries, but the cache has room for "
+             "only 12 keys");
 }
 
 /// Returns a ring buffer of `size` entries with the newest of the first `length` keys of each row.

@@ -113,10 +113,21 @@ AttentionUse random_use(Choices& c, bool large) {
     use.attributes.set("stream", std::int64_t{3});
   }
   if (c.chance(0.3)) {
-    const std::int64_t rows = c.one_of({1, 2, 5});
-    use.in[1] = c.uniform({rows, hkv, lk, d});
-    use.in[2] = c.uniform({rows, hkv, lk, dv});
-    use.in[13] = c.indices({b}, rows);
+    const std::int64_t rows = c.one_of({1, 2, 5}), parts = c.one_of({1, 2, 3});
+    const std::int64_t columns = lk % parts == 0 ? parts : 1, keys = lk / columns;
+    use.in[1] = c.uniform({rows, hkv, keys, d});
+    use.in[2] = c.uniform({rows, hkv, keys, dv});
+    if (columns == 1 && c.chance(0.5)) {
+      use.in[13] = c.indices({b}, rows);
+    } else {  // a table of blocks, whose rows without visible keys may be any number
+      std::vector<std::int64_t> table;
+      for (std::int64_t i = 0; i < b * columns; ++i) {
+        const bool read =
+            !use.in[10].defined() || i % columns * keys < integer_at(use.in[10], i / columns);
+        table.push_back(read ? c.within(0, rows - 1) : c.one_of({-1, 0, rows, kLargest}));
+      }
+      use.in[13] = integers(c, table, true).reshape({b, columns});
+    }
   }
   return use;
 }
@@ -200,7 +211,9 @@ Tensor text_offsets(Choices& c, std::int64_t tokens) {
 /// Returns a random legal call with offsets.
 AttentionUse random_texts(Choices& c, bool large) {
   AttentionUse use = random_use(c, large);
-  const std::int64_t tokens = use.in[2].size(2);
+  const Tensor& rows = use.in[13];
+  const std::int64_t columns = rows.defined() && rows.rank() == 2 ? rows.size(1) : 1;
+  const std::int64_t tokens = use.in[2].size(2) * columns;
   const auto resize = [&](std::size_t i, std::size_t axis) {
     if (!use.in[i].defined()) return;
     Sizes sizes = use.in[i].sizes();
@@ -212,6 +225,7 @@ AttentionUse random_texts(Choices& c, bool large) {
   for (const std::size_t i : {1, 2}) {
     Sizes sizes = use.in[i].sizes();
     sizes[0] = use.in[0].size(0);
+    sizes[2] = tokens;
     use.in[i] = c.uniform(sizes);
   }
   for (const std::size_t i : {7, 9}) {

@@ -135,6 +135,30 @@ BOOST_AUTO_TEST_CASE(writes_to_rows_that_overlap_or_exceed_x_are_data_errors) {
   BOOST_CHECK_NO_THROW(write(ids({3, 3}), ids({1, 1}), 0));  // empty blocks do not overlap
 }
 
+BOOST_AUTO_TEST_CASE(blocks_are_written_across_the_rows_of_a_table) {
+  const Tensor x = Tensor::of<float>({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const Tensor update = Tensor::of<float>({2, 3}, {-1, -2, -3, -4, -5, -6});
+  const auto write = [&](const Tensor& start, const std::vector<std::int64_t>& rows) {
+    return run("tensor_scatter", {x, update, start, Tensor::of<std::int64_t>({2, 3}, rows)},
+               {{"axis", std::int64_t{1}}});
+  };
+  // Row 3, then row 0; the last two entries of the other block are not written.
+  const Tensor out = write(ids({1, 3}), {3, 0, 9, 8, 1, -1});
+  BOOST_TEST(elements_of(out) == (Doubles{-2, -3, 3, -4, 5, 6, 7, -1}));
+  BOOST_CHECK_EXCEPTION(
+      write(ids({1, 4}), {3, 0, 9, 8, 1, -1}), DataError,
+      says("start[1] is 4: a block of 3 in axis 1 of size 6 can begin at 0 to 3"));
+  BOOST_CHECK_EXCEPTION(write(ids({2, 3}), {3, 0, 4, 8, 1, -1}), DataError,
+                        says("rows[0, 2] is 4, but x has 4 rows: it must be in [0, 4)"));
+  BOOST_CHECK_EXCEPTION(write(ids({2, 3}), {3, 0, -2, 8, 1, -1}), DataError,
+                        says("rows[0, 2] is -2, but x has 4 rows: it must be in [0, 4)"));
+  BOOST_CHECK_EXCEPTION(
+      write(ids({0, 0}), {3, 0, 9, 1, 3, 9}), DataError,
+      says("rows[0, 0] and rows[1, 1] are both 3, and their blocks of 3, which begin at 0 and 0, "
+           "overlap"));
+  BOOST_CHECK_NO_THROW(write(ids({1, 0}), {3, 0, 9, 1, 3, 9}));
+}
+
 BOOST_AUTO_TEST_CASE(each_row_is_written_at_its_own_position) {
   // The example of the ONNX operator: a cache of two rows with different lengths.
   const Tensor x = Tensor::of<float>({2, 4, 1}, {1, 2, 3, 4, 5, 6, 7, 8});
@@ -160,8 +184,8 @@ BOOST_AUTO_TEST_CASE(circular_writes_continue_at_the_beginning_of_the_axis) {
   };
   BOOST_CHECK_NO_THROW(two(6, 1));
   BOOST_CHECK_EXCEPTION(two(7, 1), DataError,
-                        says("rows[1] and rows[0] are both 1, and their blocks of 3, which begin "
-                             "at 1 and 7, overlap"));
+                        says("rows[0] and rows[1] are both 1, and their blocks of 3, which begin "
+                             "at 7 and 1, overlap"));
   BOOST_CHECK_THROW(two(16, 10), DataError);
 }
 

@@ -151,6 +151,18 @@ BOOST_AUTO_TEST_CASE(random_writes_to_rows_match_the_scalar_model) {
     in[2] = c.chance(0.2) ? Tensor::full(DType::i64, {blocks}, 0x7ffffffffffffc00)
                           : c.indices({blocks}, 3 * length + 1);
     check_twin("tensor_scatter", in, {{"axis", axis}, {"circular", true}});
+    // Blocks of several rows: every row of x belongs to one block at most; -1 is not written.
+    const std::int64_t columns = c.within(1, 3);
+    std::vector<std::int64_t> table;
+    for (std::int64_t i = 0; i < blocks * columns; ++i)
+      table.push_back(i < std::ssize(rows) && c.chance(0.8) ? rows[static_cast<std::size_t>(i)]
+                                                            : -1);
+    update[static_cast<std::size_t>(axis)] = c.within(0, columns * length);
+    in[1] = numbers(c, update, dtype);
+    in[2] = c.indices({blocks}, columns * length - update[static_cast<std::size_t>(axis)] + 1);
+    in.resize(3);
+    in.push_back(Tensor::of<std::int64_t>({blocks, columns}, table));
+    check_twin("tensor_scatter", in, along(axis));
   });
 }
 

@@ -37,10 +37,10 @@ BOOST_AUTO_TEST_CASE(requests_and_slots_run_as_on_the_page) {
   DecodeSlots caches(session, slots, config, {.slots = 4, .capacity = 64});
   const TokenIds system = {3, 1, 4, 1, 5, 9};
   const std::int64_t first = caches.add();
-  Tensor logits = caches.prefill(first, system);                         // [1, vocab]
-  const std::int64_t other = caches.copy(first, 6);                      // a shared beginning
-  logits = caches.step(std::vector<SlotToken>{{first, 2}, {other, 7}});  // [2, vocab]
-  caches.truncate(other, 6);                                             // removes the last id
+  Tensor logits = caches.prefill(first, system);                              // [1, vocab]
+  const std::int64_t other = caches.copy(first, 6);                           // a shared beginning
+  logits = caches.step(std::vector<SlotTokens>{{first, {2}}, {other, {7}}});  // [2, vocab]
+  caches.truncate(other, 6);                                                  // removes the last id
   caches.drop(first);
   BOOST_TEST((logits.sizes() == Sizes{2, 23}));
   BOOST_TEST(caches.length(other) == 6);

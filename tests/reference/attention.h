@@ -34,7 +34,8 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
   const std::int64_t B = q.size(0), H = q.size(1), Lq = q.size(2), D = q.size(3), Hkv = k.size(1),
                      R = k.size(2), Dv = v.size(3);
   const bool circular = attributes.find("ring") && attributes.dim("ring") != Dim(0);
-  const std::int64_t Lk = circular ? attributes.dim("ring").constant() : R;
+  const std::int64_t columns = given(13) && in[13].rank() == 2 ? in[13].size(1) : 1;
+  const std::int64_t Lk = circular ? attributes.dim("ring").constant() : R * columns;
   const auto count = [&](std::size_t i) {
     return static_cast<std::size_t>(given(i) ? in[i].numel() : 0);
   };
@@ -76,7 +77,12 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
   };
   for (std::int64_t b = 0; b < B; ++b) {
     for (std::int64_t h = 0; h < H; ++h) {
-      const std::int64_t kv = (given(13) ? integer_at(in[13], b) : b) * Hkv + h / (H / Hkv);
+      // The row of key j among the rows of k and v.
+      const auto key_row = [&](std::int64_t j) {
+        const std::int64_t column = columns == 1 ? 0 : j / R;
+        const std::int64_t row = given(13) ? integer_at(in[13], b * columns + column) : b;
+        return (row * Hkv + h / (H / Hkv)) * R + j % R;
+      };
       for (std::int64_t i = 0; i < Lq; ++i) {
         const std::int64_t row = (b * H + h) * Lq + i;
         std::int64_t first = 0, last = Lk;  // the keys of the query's text
@@ -120,7 +126,7 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
           if (given(4) && in[4].at(broadcast(in[4], b, h, i, j)) == 0) continue;
           double score = 0;
           for (std::int64_t d = 0; d < D; ++d)
-            score += q.at(row * D + d) * k.at((kv * R + j % R) * D + d);
+            score += q.at(row * D + d) * k.at(key_row(j) * D + d);
           score *= scale;
           if (cap > 0) {
             slope[static_cast<std::size_t>(j)] = 1 - std::pow(std::tanh(score / cap), 2);
@@ -145,9 +151,10 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
             const std::uint32_t word = random.word(static_cast<std::uint64_t>(row * Lk + j));
             keep[u] = static_cast<double>(word) >= rate * 0x1p32 ? 1 / (1 - rate) : 0;
           }
+          if (columns > 1 && !sees(j)) continue;  // its row may not exist
           for (std::int64_t d = 0; d < Dv; ++d) {
             r.out[static_cast<std::size_t>(row * Dv + d)] +=
-                keep[u] * s[u] * v.at((kv * R + j % R) * Dv + d);
+                keep[u] * s[u] * v.at(key_row(j) * Dv + d);
           }
         }
         if (!g.defined()) continue;
@@ -160,14 +167,14 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
           const auto u = static_cast<std::size_t>(j);
           double dp = 0;
           for (std::int64_t d = 0; d < Dv; ++d) {
-            dp += keep[u] * g.at(row * Dv + d) * v.at((kv * R + j % R) * Dv + d);
-            r.dv[static_cast<std::size_t>((kv * R + j % R) * Dv + d)] +=
+            dp += keep[u] * g.at(row * Dv + d) * v.at(key_row(j) * Dv + d);
+            r.dv[static_cast<std::size_t>(key_row(j) * Dv + d)] +=
                 keep[u] * s[u] * g.at(row * Dv + d);
           }
           const double ds = s[u] * (dp - delta), dx = scale * slope[u] * ds;
           for (std::int64_t d = 0; d < D; ++d) {
-            r.dq[static_cast<std::size_t>(row * D + d)] += dx * k.at((kv * R + j % R) * D + d);
-            r.dk[static_cast<std::size_t>((kv * R + j % R) * D + d)] += dx * q.at(row * D + d);
+            r.dq[static_cast<std::size_t>(row * D + d)] += dx * k.at(key_row(j) * D + d);
+            r.dk[static_cast<std::size_t>(key_row(j) * D + d)] += dx * q.at(row * D + d);
           }
           if (given(3)) r.dbias[static_cast<std::size_t>(broadcast(in[3], b, h, i, j))] += ds;
           if (given(5)) r.doffset_bias[static_cast<std::size_t>(offset_index(j))] += ds;

@@ -21,7 +21,8 @@ void check_data(const std::vector<Tensor>& in, const Attributes& attributes) {
   const auto given = [&](std::size_t i) { return i < in.size() && in[i].defined(); };
   const std::int64_t batch = in[0].size(0), queries = in[0].size(2), size = in[1].size(2);
   const Dim ring = attributes.dim("ring");
-  const std::int64_t keys = ring == Dim(0) ? size : ring.constant();
+  const bool table = given(13) && in[13].rank() == 2;
+  const std::int64_t keys = ring != Dim(0) ? ring.constant() : table ? size * in[13].size(1) : size;
   const auto require = [](bool legal, const char* what) {
     if (!legal) throw DataError(std::string("scalar model: ") + what);
   };
@@ -33,7 +34,7 @@ void check_data(const std::vector<Tensor>& in, const Attributes& attributes) {
       require(integer_at(in[15], t) <= integer_at(in[15], t + 1), "descending offsets");
   }
   for (std::int64_t b = 0; b < batch; ++b) {
-    if (given(13)) {
+    if (given(13) && !table) {
       const std::int64_t row = element(in[13], b).integer;
       require(row >= 0 && row < in[1].size(0), "kv_rows");
     }

@@ -298,22 +298,28 @@ void dynamic_update_slice(const ScalarCall& call, std::vector<NumberTensor>& out
 void tensor_scatter(const ScalarCall& call, std::vector<NumberTensor>& out) {
   const Tensor &x = call.in[0], &update = call.in[1];
   const auto axis = static_cast<std::size_t>(call.attributes.integer("axis"));
-  const auto row_of = [&](std::int64_t b) {
-    return call.has(3) ? element(call.in[3], b).integer : b;
+  const bool table = call.has(3) && call.in[3].rank() == 2;
+  const std::int64_t columns = table ? call.in[3].size(1) : 1;
+  const auto row_of = [&](std::int64_t b, std::int64_t column = 0) {
+    return call.has(3) ? element(call.in[3], b * columns + column).integer : b;
   };
   same(call, out);
   for (std::int64_t b = 0; b < update.size(0); ++b) {
-    const std::int64_t start = element(call.in[2], b).integer, row = row_of(b);
-    const std::int64_t room = x.sizes()[axis] - update.sizes()[axis];
-    if (start < 0 || (start > room && !call.attributes.flag("circular")) || row < 0 ||
-        row >= x.size(0))
+    const std::int64_t start = element(call.in[2], b).integer, row = table ? 0 : row_of(b);
+    const std::int64_t room = x.sizes()[axis] * columns - update.sizes()[axis];
+    if (start < 0 || (start > room && !call.attributes.flag("circular")) ||
+        (!table && (row < 0 || row >= x.size(0))))
       throw DataError("scalar model: a block is out of range");
   }
   std::map<std::int64_t, std::int64_t> written;  // element of x -> element of update
   for (std::int64_t flat = 0; flat < update.numel(); ++flat) {
     Sizes at = index_of(flat, update.sizes());
-    at[axis] = (at[axis] + element(call.in[2], at[0]).integer % x.sizes()[axis]) % x.sizes()[axis];
-    at[0] = row_of(at[0]);
+    const std::int64_t length = x.sizes()[axis] * columns;
+    const std::int64_t entry = (at[axis] + element(call.in[2], at[0]).integer % length) % length;
+    at[axis] = entry % x.sizes()[axis];
+    at[0] = row_of(at[0], entry / x.sizes()[axis]);
+    if (table && at[0] == -1) continue;
+    if (at[0] < 0 || at[0] >= x.size(0)) throw DataError("scalar model: a row is out of range");
     if (!written.emplace(flat_of(at, x.sizes()), flat).second)
       throw DataError("scalar model: two blocks overlap");
   }

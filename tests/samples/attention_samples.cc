@@ -121,6 +121,18 @@ std::vector<OpSample> samples() {
     s.inputs[kQStart] = Tensor::of<std::int64_t>({2}, {7, 0});
   }
   {
+    // Blocks of 4 keys of a cache, one of which two texts share; text 1 has one block.
+    OpSample& s = add(basic({.b = 3, .h = 4, .hkv = 2, .lq = 2, .lk = 4}, {{"causal", true}}));
+    for (const int operand : {kK, kV}) {
+      Sizes sizes = s.inputs[operand].sizes();
+      sizes[0] = 5;
+      s.inputs[operand] = sample_uniform(sizes, 17 + static_cast<unsigned>(operand));
+    }
+    s.inputs[kLengths] = Tensor::of<std::int64_t>({3}, {8, 3, 5});
+    s.inputs[kQStart] = Tensor::of<std::int64_t>({3}, {6, 1, 3});
+    s.inputs[kKvRows] = Tensor::of<std::int64_t>({3, 2}, {4, 1, 0, -1, 4, 3});
+  }
+  {
     // Texts of 2, 0, 1 and 4 tokens without padding.
     OpSample& s = add(basic({.b = 1, .h = 4, .hkv = 2, .lq = 7, .lk = 7}));
     s.inputs[kOffsets] = Tensor::of<std::int64_t>({5}, {0, 2, 2, 3, 7});
@@ -214,10 +226,19 @@ std::vector<ValueType> legal() {
 OpErrorSample wrong(int operand, ValueType type, std::string message, Attributes attributes = {}) {
   OpErrorSample sample;
   sample.inputs = legal();
+  sample.inputs.resize(std::max<std::size_t>(3, static_cast<std::size_t>(operand) + 1));
   sample.inputs[static_cast<std::size_t>(operand)] = std::move(type);
   attributes.set("scale", 1.0);
   sample.attributes = std::move(attributes);
   sample.message = std::move(message);
+  return sample;
+}
+
+OpErrorSample ring_of_blocks() {
+  OpErrorSample sample =
+      wrong(kKvRows, {DType::i64, {2, 2}},
+            "ring buffers of keys cannot be combined with several kv_rows", {{"ring", Dim(9)}});
+  sample.inputs[kLengths] = {DType::i64, {2}};
   return sample;
 }
 
@@ -253,6 +274,10 @@ std::vector<OpErrorSample> error_samples() {
             {{"soft_cap", std::numeric_limits<double>::infinity()}}),
       wrong(kQ, q, "or 0 for no cap, but is 1e+39", {{"soft_cap", 1e39}}),
       wrong(kQ, q, "or 0 for no cap, but is 1e-50", {{"soft_cap", 1e-50}}),
+      wrong(kKvRows, {DType::i64, {3}}, "kv_rows must have shape [2], but has [3]"),
+      wrong(kKvRows, {DType::i64, {3, 2}}, "batch (axis 0) of kv_rows and q: 3 and 2 differ"),
+      wrong(kKvRows, {DType::f32, {2, 2}}, "kv_rows must be i32 or i64, but is f32"),
+      ring_of_blocks(),
   };
 }
 

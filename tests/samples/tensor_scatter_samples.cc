@@ -31,6 +31,10 @@ std::vector<OpSample> tensor_scatter_samples() {
        {{"axis", std::int64_t{2}}, {"circular", true}}},
       {{sample_uniform({2, 3}, 11), sample_uniform({0, 1}, 12), integers({}), integers({})},
        at_axis(1)},
+      // Blocks of a cache: text 0 continues from row 4 in row 1, and the end of text 1 is padding.
+      {{sample_uniform({5, 2, 2, 3}, 15), sample_uniform({2, 2, 3, 3}, 16), integers({1, 0}),
+        integers({4, 1, 0, -1}).reshape({2, 2})},
+       at_axis(2)},
   };
 }
 
@@ -53,6 +57,16 @@ std::vector<OpErrorSample> tensor_scatter_errors() {
       wrong(x, update, {DType::i64, {2}}, "start must have shape [3], but has [2]"),
       {{x, update, start, {DType::i64, {2}}}, at_axis(2), "rows must have shape [3], but has [2]"},
       {{x, update, start, {DType::f32, {3}}}, at_axis(2), "rows must be i32 or i64, but is f32"},
+      {{x, update, start, {DType::f32, {3, 2}}}, at_axis(2), "rows must be i32 or i64, but is f32"},
+      {{x, update, start, {DType::i64, {2, 2}}},
+       at_axis(2),
+       "axis 0 of rows and update: 2 and 3 differ"},
+      {{x, {DType::f32, {3, 2, 13}}, start, {DType::i64, {3, 2}}},
+       at_axis(2),
+       "update [3, 2, 13] does not fit into x [3, 2, 6]"},
+      {{x, update, start, {DType::i64, {3, 2}}},
+       {{"axis", std::int64_t{2}}, {"circular", true}},
+       "circular cannot be combined with several rows per block of update"},
   };
 }
 

@@ -248,13 +248,16 @@ Value SelfAttention::operator()(Value x, const AttentionInputs& inputs, Updates*
   if (const AttentionCache* cache = inputs.cache; cache != nullptr) {
     const Value q_start = broadcast_to(cache->position, {x.size(0)});
     const bool circular = cache->ring != Dim();
-    const Dim capacity = circular ? cache->ring : cache->keys.shape()[2];
+    const bool table = cache->rows.defined() && cache->rows.rank() == 2;
+    Dim capacity = circular ? cache->ring : cache->keys.shape()[2];
+    if (table) capacity = cache->rows.size(1) * capacity;
     if (circular) attend.ring = capacity;
     k = write_to_cache(cache->keys, k, q_start, cache->rows, circular);
     v = write_to_cache(cache->values, v, q_start, cache->rows, circular);
     updates->add(cache->keys, k);
     updates->add(cache->values, v);
-    attend.lengths = q_start + dim_value(graph, x.size(1), DType::i64);
+    attend.lengths = cache->lengths.defined() ? cache->lengths
+                                              : q_start + dim_value(graph, x.size(1), DType::i64);
     attend.q_start = q_start;
     attend.kv_rows = cache->rows;
     Value mask;

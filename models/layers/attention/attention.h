@@ -106,8 +106,13 @@ struct AttentionCache {
   /// Number of tokens in the cache, i64: [batch], or a scalar if it is the same in every row.
   Value position = {};
   /// Optional, i32 or i64 [batch]: the row of the cache for each row of the batch, without
-  /// duplicates. By default, row b uses row b, and the cache has `batch` rows.
+  /// duplicates. By default, row b uses row b, and the cache has `batch` rows. If it is [batch,
+  /// columns], the cache consists of blocks of `capacity` tokens: token t of row b is entry t mod
+  /// capacity of row rows[b, t / capacity] (AttentionOptions::kv_rows).
   Value rows = {};
+  /// Optional, i64 [batch]: the number of tokens including the new ones that are not padding; by
+  /// default position + the number of new tokens.
+  Value lengths = {};
   /// Optional, i64 scalar or [batch]: the length of the text, which only dynamic and longrope
   /// rotary scaling use; by default position + the number of new tokens.
   Value text_length = {};

@@ -49,9 +49,10 @@ inline constexpr std::int64_t kPartKeys = 8192, kPartHeads = 8;
 template <class T>
 struct AttentionArgs {
   std::int64_t B = 0, H = 0, Hkv = 0, Lq = 0, Lk = 0, D = 0, Dv = 0;
-  /// Entries of k and v per head. If they are fewer than Lk, key j is entry j % ring (forward
-  /// only).
-  std::int64_t ring = 0;
+  /// Keys per head in a row of k and v. If they are fewer than Lk (forward only), key j is entry j
+  /// % row_keys of a ring buffer or, if kv_rows has several columns, of the row in column j /
+  /// row_keys.
+  std::int64_t row_keys = 0;
   const T *q = nullptr, *k = nullptr, *v = nullptr;
   /// If `narrow` is set, keys and values are bfloat16 or, if `packed` is also set (forward only),
   /// rows of int8 with a scale (quantized/int8_rows.h). The following pointers are then used
@@ -80,8 +81,9 @@ struct AttentionArgs {
   /// the axes contain a single text.
   IndexData offsets;
   std::int64_t texts = 0;
-  /// The row of k and v for each row of q (forward only). If absent, it is row b.
+  /// [B, columns], the rows of k and v for each row of q (forward only). If absent, it is row b.
   IndexData kv_rows;
+  std::int64_t columns = 1;
   /// [H], scores of one more key per head with value 0.
   const T* sinks = nullptr;
   bool causal = false;
@@ -103,10 +105,10 @@ struct AttentionArgs {
 
   std::int64_t kv_head(std::int64_t h) const { return h / (H / Hkv); }
   /// Returns the largest number of keys that a query can attend to.
-  std::int64_t most_keys() const { return std::min(Lk, ring); }
+  std::int64_t most_keys() const { return columns > 1 ? Lk : std::min(Lk, row_keys); }
   /// Returns how many of the `count` keys from key j are contiguous in memory.
   std::int64_t contiguous(std::int64_t j, std::int64_t count) const {
-    return std::min(count, ring - j % ring);
+    return std::min(count, row_keys - j % row_keys);
   }
   std::int64_t length(std::int64_t b) const { return lengths ? lengths[b] : Lk; }
   /// Returns the position of query 0 among the keys. With q_start, the position may be any
@@ -220,9 +222,11 @@ struct AttentionArgs {
   const T* query(std::int64_t b, std::int64_t h, std::int64_t i) const {
     return q + (query_row(b, h, i) - first_query_row) * D;
   }
-  /// Returns the row index of a key for query head h in a [B, Hkv, ring, ...] array.
+  /// Returns the row index of a key for query head h in a [B, Hkv, row_keys, ...] array.
   std::int64_t key_row(std::int64_t b, std::int64_t h, std::int64_t j) const {
-    return ((kv_rows ? kv_rows[b] : b) * Hkv + kv_head(h)) * ring + j % ring - first_key_row;
+    const std::int64_t column = columns > 1 ? j / row_keys : 0;
+    const std::int64_t row = kv_rows ? kv_rows[b * columns + column] : b;
+    return (row * Hkv + kv_head(h)) * row_keys + j % row_keys - first_key_row;
   }
 };
 

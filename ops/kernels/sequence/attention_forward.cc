@@ -59,7 +59,9 @@ AttentionArgs<T> gathered_keys(const AttentionArgs<T>& a, int64_t b, int64_t h, 
   result.packed_k = result.packed_v = nullptr;
   result.k = wide;
   result.v = wide + a.most_keys() * a.D;
-  result.ring = a.Lk;
+  result.row_keys = a.Lk;
+  result.kv_rows = {};
+  result.columns = 1;
   const auto keys = a.visible(b, i0, i1);
   for (int64_t j = keys.begin, part = 0; j < keys.end; j += part) {
     part = a.contiguous(j, keys.end - j);
@@ -160,7 +162,7 @@ void forward_group(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t h
   } else if (args.narrow_queries) {
     copies = args;
   }
-  if (!single && (args.narrow || args.ring < args.Lk))
+  if (!single && (args.narrow || args.row_keys < args.Lk))
     gemm_scratch +=
         (static_cast<size_t>(args.most_keys() * (args.D + args.Dv)) * sizeof(T) + 63) / 64 * 64;
   if (args.narrow_queries) {
@@ -357,7 +359,7 @@ std::size_t attention_scratch_bytes(const AttentionArgs<T>& args) {
   const std::int64_t rows = single ? heads_per_call(args) : std::min(args.Lq, kQueryBlock);
   const std::size_t queries = rounded(rows * query);
   if (single) return rounded((rows + 1) * stride) + queries;
-  const bool gathers = args.narrow || args.ring < args.Lk;
+  const bool gathers = args.narrow || args.row_keys < args.Lk;
   const std::size_t wide = gathers ? rounded(args.most_keys() * (args.D + args.Dv)) : 0;
   return rounded((rows + 1) * stride) + wide + queries +
          std::max(kernels::gemm_scratch_bytes(sizeof(T), kQueryBlock, keys, args.D, args.engine),
