@@ -23,6 +23,8 @@ const ask = async (text) => {
   await browser.fill("#question", text);
   await browser.press("\uE007");
 };
+const engine = () =>
+  browser.run("return callJson('status').then((status) => status.models[0].engine)");
 const answers = () =>
   browser.run(
     "return [...document.querySelectorAll('.assistant .text')].map((node) => node.innerText)",
@@ -56,34 +58,44 @@ try {
     // A format that makes answers long, however the model was trained.
     await browser.choose("#format", "regex");
     await set("format-text", "[a-z]{900,}");
-    await set("max_tokens", "200");
+    await set("max_tokens", "800");
     await set("temperature", "1");
+    await browser.run(`window.lengths = [];
+      new MutationObserver(() => lengths.push(document.querySelector(".assistant .text")?.innerText.length || 0))
+        .observe(document.getElementById("log"), { subtree: true, childList: true });`);
     await ask("Hello");
-    await browser.until(
-      "document.querySelector('.assistant .text')?.textContent.length > 0",
-      "the first text",
-    );
-    const early = await browser.run("return [running !== null, messages.at(-1).content.length]");
-    assert.equal(early[0], true, "the first text appears before the end");
+    await browser.until("messages.length === 2");
     await idle();
-    assert.ok((await browser.run("return messages.at(-1).content.length")) > early[1]);
-    assert.match(await note(), /^\d+ \+ \d+ tokens.*tokens\/s, first after [\d.]+ s/);
+    const lengths = await browser.run("return [...new Set(lengths)]");
+    assert.ok(lengths.length > 3, "texts of lengths " + lengths);
+    assert.ok(lengths.every((length, i) => i === 0 || length > lengths[i - 1]));
+    assert.match(
+      await note(),
+      /^\d+ \+ 800 tokens.*tokens\/s, first after [\d.]+ s, ended by length/,
+    );
     assert.equal(await browser.text(".user .text"), "Hello");
     assert.equal(await browser.text("#send"), "Send");
   });
 
   await check("Escape stops an answer", async () => {
-    await set("max_tokens", "800");
+    const { cancelled } = await engine();
+    // Small models are fast: the key is pressed when the first text appears.
+    await browser.run(`window.button = "";
+      new MutationObserver((_, observer) => {
+        if (!document.querySelectorAll(".assistant .text")[1]?.innerText) return;
+        observer.disconnect();
+        button = document.getElementById("send").textContent;
+        document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+      }).observe(document.getElementById("log"), { subtree: true, childList: true });`);
     await ask("Tell me a long story");
-    await browser.until(
-      "document.querySelectorAll('.assistant').length === 2 && messages.at(-1).content.length > 0",
-    );
-    assert.equal(await browser.text("#send"), "Stop");
-    await browser.press("\uE00C");
+    await browser.until("messages.length === 4");
     await idle();
+    assert.equal(await browser.run("return button"), "Stop");
     assert.equal(await note(), "stopped");
-    await browser.run("callJson('status').then((found) => { window.found = found; })");
-    await browser.until("window.found?.models[0].engine.running === 0", "no request runs");
+    assert.ok((await browser.run("return messages[3].content.length")) < 800);
+    for (let i = 0; i < 100 && (await engine()).running > 0; ++i) await browser.run("return idle");
+    assert.equal((await engine()).running, 0);
+    assert.equal((await engine()).cancelled, cancelled + 1);
   });
 
   await check("the number of tokens is limited", async () => {
@@ -164,13 +176,11 @@ try {
     await openTab("complete");
     await set("max_tokens", "20");
     await browser.click("#run");
-    await browser.until(
-      "!running && document.querySelectorAll('#tokens [role=button]').length === 20",
-    );
+    await browser.until("!running && tokens.length > 0");
     const found = await browser.run("return tokens");
     for (const { probability, top } of found) {
       assert.ok(probability >= 0 && probability <= 1);
-      assert.ok(top.length >= 5, "five alternatives");
+      assert.ok(top.length > 0 && top.length <= 6);
       assert.ok(top.every(([, p]) => p >= 0 && p <= 1));
     }
     await browser.run("document.querySelector('#tokens [tabindex=\"0\"]').focus()");
@@ -180,7 +190,7 @@ try {
       found[1].text.replaceAll("\n", "⏎\n") || "∅",
     );
     assert.ok((await browser.text("#alternatives")).startsWith(JSON.stringify(found[1].text)));
-    assert.match(await browser.text("#complete-note"), /20 tokens.*ended by length/);
+    assert.match(await browser.text("#complete-note"), new RegExp(`\\+ ${found.length} tokens`));
   });
 
   await check("tokens of a prompt have ids", async () => {
@@ -255,7 +265,7 @@ try {
         await browser.run("document.getElementById('settings').open = innerWidth > 800");
         if (name === "complete" && scheme === "light" && size === "wide") {
           await browser.click("#run");
-          await browser.until("!running && tokens.length === 20");
+          await browser.until("!running && tokens.length > 0");
           await browser.run("document.querySelector('#tokens [role=button]').focus()");
         }
         if (name === "server") await browser.until("document.querySelector('#cards section')");
