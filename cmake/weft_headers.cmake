@@ -3,12 +3,15 @@ cmake_minimum_required(VERSION 3.25)  # installation scripts start without polic
 
 set(weft_header_list ${CMAKE_CURRENT_LIST_DIR}/public_headers.txt)
 
-# weft_public_headers(VARIABLE MPI): the headers that programs may include as weft/<path>, promised or not, without the parts of
-# promised headers. The headers of core/mpi/ are included if MPI is true.
-function(weft_public_headers variable mpi)
+# weft_public_headers(VARIABLE MPI HTTP): the headers that programs may include as weft/<path>, promised or not, without the parts of
+# promised headers. The headers of core/mpi/ are included if MPI is true, and those of models/serve/http/ if HTTP is true.
+function(weft_public_headers variable mpi http)
   file(STRINGS ${weft_header_list} headers REGEX "^[a-z]")
   if(NOT mpi)
     list(FILTER headers EXCLUDE REGEX "^core/mpi/")
+  endif()
+  if(NOT http)
+    list(FILTER headers EXCLUDE REGEX "^models/serve/http/")
   endif()
   set(${variable} "${headers}" PARENT_SCOPE)
 endfunction()
@@ -37,9 +40,9 @@ function(weft_included_headers variable file)
   set(${variable} "${includes}" PARENT_SCOPE)
 endfunction()
 
-# weft_installed_headers(VARIABLE SOURCE MPI): the public headers and the headers that they include, directly or indirectly.
-function(weft_installed_headers variable source mpi)
-  weft_public_headers(left ${mpi})
+# weft_installed_headers(VARIABLE SOURCE MPI HTTP): the public headers and the headers that they include, directly or indirectly.
+function(weft_installed_headers variable source mpi http)
+  weft_public_headers(left "${mpi}" "${http}")
   set(found "")
   while(left)
     list(POP_FRONT left header)
@@ -55,9 +58,9 @@ function(weft_installed_headers variable source mpi)
   set(${variable} "${found}" PARENT_SCOPE)
 endfunction()
 
-# weft_install_headers(SOURCE MPI FOLDER): installs these headers into FOLDER/weft/.
-function(weft_install_headers source mpi folder)
-  weft_installed_headers(headers ${source} ${mpi})
+# weft_install_headers(SOURCE MPI HTTP FOLDER): installs these headers into FOLDER/weft/.
+function(weft_install_headers source mpi http folder)
+  weft_installed_headers(headers ${source} "${mpi}" "${http}")
   foreach(header ${headers})
     weft_header_path(path ${source} ${header})
     get_filename_component(below weft/${header} DIRECTORY)

@@ -134,7 +134,7 @@ endfunction()
 
 function(weft_layer name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.cc)
-  list(FILTER sources EXCLUDE REGEX "/core/mpi/|/models/program/|/models/zoo/")
+  list(FILTER sources EXCLUDE REGEX "/core/mpi/|/models/serve/http/|/models/program/|/models/zoo/")
   file(GLOB_RECURSE protos CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.proto)
   if(NOT sources)
     add_library(weft_${name} INTERFACE)

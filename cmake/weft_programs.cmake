@@ -7,11 +7,18 @@ find_package(CLI11 REQUIRED)
 file(GLOB_RECURSE WEFT_PROGRAM_SOURCES CONFIGURE_DEPENDS models/program/*.cc)
 # The commands are a library, so that tests can call them.
 list(REMOVE_ITEM WEFT_PROGRAM_SOURCES ${PROJECT_SOURCE_DIR}/models/program/main.cc)
+if(NOT WEFT_HTTP)
+  list(FILTER WEFT_PROGRAM_SOURCES EXCLUDE REGEX "/serve_command.cc$")
+endif()
 add_library(weft_program STATIC ${WEFT_PROGRAM_SOURCES})
 target_link_libraries(weft_program PUBLIC weft_models fmt::fmt CLI11::CLI11)
 if(WEFT_MPI)  # ranks.cc
   target_link_libraries(weft_program PRIVATE weft_mpi)
   target_compile_definitions(weft_program PRIVATE WEFT_PROGRAM_MPI=1)
+endif()
+if(WEFT_HTTP)  # commands.h
+  target_link_libraries(weft_program PRIVATE weft_http)
+  target_compile_definitions(weft_program PUBLIC WEFT_PROGRAM_HTTP=1)
 endif()
 add_executable(weft models/program/main.cc)
 target_link_libraries(weft PRIVATE weft_program)

@@ -33,6 +33,7 @@ void add_bench_command(CLI::App& app, Action& action);
 void add_run_command(CLI::App& app, Action& action);
 void add_data_command(CLI::App& app, Action& action);
 void add_verify_command(CLI::App& app, Action& action);
+void add_serve_command(CLI::App& app, Action& action);  // if Weft was built with WEFT_HTTP
 
 /// All commands, in the order of the help text.
 inline constexpr void (*kCommands[])(CLI::App& app, Action& action) = {
@@ -42,6 +43,9 @@ inline constexpr void (*kCommands[])(CLI::App& app, Action& action) = {
     add_transcribe_command, add_inspect_command,  add_tokenizer_command, add_quantize_command,
     add_convert_command,    add_merge_command,    add_evaluate_command,  add_bench_command,
     add_run_command,        add_data_command,     add_verify_command,
+#ifdef WEFT_PROGRAM_HTTP
+    add_serve_command,
+#endif
 };
 
 }  // namespace weft::program
