@@ -8,7 +8,8 @@
 namespace weft::structured {
 namespace {
 
-constexpr std::int32_t kUnknown = -2, kDead = -1;
+constexpr std::int32_t kUnknown = -2, kDead = -1, kFull = -3;
+constexpr std::int32_t kMostPlain = 64;        // characters
 constexpr std::size_t kMostKnown = 16'384;     // about 20 MiB
 constexpr std::size_t kMostBytes = 64u << 20;  // of parts
 constexpr std::int64_t kMostWork = 4'000'000;  // items that are visited for one mask
@@ -72,37 +73,65 @@ std::unique_ptr<TokenMasks::Part> TokenMasks::part(std::span<const std::int32_t>
   auto result = std::make_unique<Part>();
   const Position start(grammar_, states);
   std::vector<std::int32_t> path(trie_.depth + 1);  // the state after each byte
+  std::int32_t first = known(start);
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> ranges;  // of trie_.ids
+  std::size_t count = 0;
+  const auto allow = [&](std::uint32_t begin, std::uint32_t end) {
+    if (begin == end) return;
+    count += end - begin;
+    if (!ranges.empty() && ranges.back().second == begin) {
+      ranges.back().second = end;
+    } else {
+      ranges.emplace_back(begin, end);
+    }
+  };
   for (const std::uint32_t node : nodes) {
     const TokenTrie::Node& top = trie_.nodes[node];
-    path[top.depth] = known(start);
+    path[top.depth] = first;
     // The call may end before the rest of the token. At the root, the position has the items after
     // that end already.
     if (start.is_end() && node != 0) result->exits.push_back(node);
     for (std::uint32_t n = node + 1; n < top.end;) {
       const TokenTrie::Node& at = trie_.nodes[n];
       std::int32_t state = known_[index(path[at.depth - 1])].next[at.byte];
-      if (state == kUnknown)
-        state = after(path[at.depth - 1], at.byte,
-                      std::span(path).subspan(top.depth, at.depth - top.depth));
+      if (state == kUnknown) {
+        state = after_or_restart(path[at.depth - 1], at.byte,
+                                 std::span(path).subspan(top.depth, at.depth - top.depth));
+      }
       if (state == kDead) {
         n = at.end;
         continue;
       }
       path[at.depth] = state;
-      const std::uint32_t last = trie_.nodes[n + 1].ids;
-      result->ids.insert(result->ids.end(), trie_.ids.begin() + at.ids, trie_.ids.begin() + last);
-      const Position& position = known_[index(state)].position;
-      if (position.is_end() && at.end > n + 1) result->exits.push_back(n);
-      n = position.items().empty() ? at.end : n + 1;
+      const bool is_leaf = at.end == n + 1, is_end = known_[index(state)].is_end;
+      if (!is_leaf && !is_end && at.plain != TokenTrie::kNotPlain &&
+          at.plain <= plain_characters(state)) {
+        allow(at.ids, trie_.nodes[at.end].ids);
+        n = at.end;
+        continue;
+      }
+      allow(at.ids, trie_.nodes[n + 1].ids);
+      if (is_end && !is_leaf) result->exits.push_back(n);
+      n = known_[index(state)].has_items ? n + 1 : at.end;
+    }
+    first = path[top.depth];
+  }
+  const bool is_dense = count > words_ * 2;
+  if (is_dense) {
+    result->words.assign(words_, 0);
+  } else {
+    result->ids.reserve(count);
+  }
+  for (const auto& [begin, end] : ranges) {
+    for (std::uint32_t i = begin; i < end; ++i) {
+      const std::int32_t id = trie_.ids[i];
+      if (is_dense) {
+        result->words[index(id) / 64] |= std::uint64_t{1} << (id % 64);
+      } else {
+        result->ids.push_back(id);
+      }
     }
   }
-  if (result->ids.size() > words_ * 2) {
-    result->words.assign(words_, 0);
-    for (const std::int32_t id : result->ids)
-      result->words[index(id) / 64] |= std::uint64_t{1} << (id % 64);
-    result->ids = {};
-  }
-  result->ids.shrink_to_fit();
   bytes_ += sizeof(Part) + 64 + result->ids.size() * sizeof(std::int32_t) +
             result->words.size() * sizeof(std::uint64_t) +
             result->exits.size() * sizeof(std::uint32_t);
@@ -113,29 +142,125 @@ std::int32_t TokenMasks::known(Position position) {
   const auto [found, is_new] =
       known_by_key_.try_emplace(position.key(), static_cast<std::int32_t>(known_.size()));
   if (is_new) {
-    known_.push_back({std::move(position), {}});
+    const bool is_end = position.is_end(), has_items = !position.items().empty();
+    known_.push_back({std::move(position), {}, kUnknown, kUnknown, is_end, has_items});
     known_.back().next.fill(kUnknown);
   }
   return found->second;
 }
 
-std::int32_t TokenMasks::after(std::int32_t state, std::uint8_t byte,
-                               std::span<std::int32_t> path) {
+/// Returns kDead if `byte` cannot follow, and kFull if there is no room for another state.
+std::int32_t TokenMasks::after(std::int32_t state, std::uint8_t byte) {
+  if (const std::int32_t next = known_[index(state)].next[byte]; next != kUnknown) return next;
+  if (known_.size() >= kMostKnown) return kFull;
   const Position& before = known_[index(state)].position;
   spend(8 + static_cast<std::int64_t>(before.items().size()));
-  Position position = before.after(grammar_, byte);
-  if (position.is_dead()) return known_[index(state)].next[byte] = kDead;
-  if (known_.size() < kMostKnown) {
-    const std::int32_t next = known(std::move(position));
-    return known_[index(state)].next[byte] = next;
+  // All bytes between the same borders of edges lead to the same state.
+  std::size_t first = 0, end = 256;
+  for (const Position::Item& item : before.items()) {
+    for (const ByteEdge& edge : grammar_.states[index(item.state)].bytes) {
+      for (const std::size_t border : {std::size_t{edge.first}, edge.last + std::size_t{1}}) {
+        if (border <= byte) first = std::max(first, border);
+        if (border > byte) end = std::min(end, border);
+      }
+    }
   }
-  // Starts again with the states of the current path.
+  Position position = before.after(grammar_, byte);
+  const std::int32_t next = position.is_dead() ? kDead : known(std::move(position));
+  std::array<std::int32_t, 256>& list = known_[index(state)].next;
+  std::fill(list.begin() + static_cast<std::ptrdiff_t>(first),
+            list.begin() + static_cast<std::ptrdiff_t>(end), next);
+  return next;
+}
+
+/// Starts again with the states of `path`, which ends with `state`, if there is no room.
+std::int32_t TokenMasks::after_or_restart(std::int32_t state, std::uint8_t byte,
+                                          std::span<std::int32_t> path) {
+  if (const std::int32_t next = after(state, byte); next != kFull) return next;
   std::vector<Position> kept;
   for (const std::int32_t old : path) kept.push_back(known_[index(old)].position);
   known_.clear();
   known_by_key_.clear();
   for (std::size_t i = 0; i < path.size(); ++i) path[i] = known(std::move(kept[i]));
-  return known(std::move(position));
+  return after(path.back(), byte);
+}
+
+/// Returns the state to which every plain character leads, if there is one and it is no end.
+std::int32_t TokenMasks::after_plain(std::int32_t state) {
+  if (known_[index(state)].after_plain != kUnknown) return known_[index(state)].after_plain;
+  known_[index(state)].after_plain = kDead;
+  std::int32_t result = kUnknown;
+  // States within a character, and the number of its bytes that are still to come.
+  struct Inside {
+    std::int32_t state;
+    int left;
+    std::uint8_t first, last;  // the next byte
+  };
+  std::vector<Inside> work;
+  const auto read = [&](std::int32_t from, std::size_t first, std::size_t last, int left,
+                        std::uint8_t next_first, std::uint8_t next_last) {
+    for (std::size_t byte = first; byte <= last; ++byte) {
+      const std::int32_t to = after(from, static_cast<std::uint8_t>(byte));
+      if (to < 0 || known_[index(to)].is_end) return false;
+      if (left > 0) {
+        const auto same = [&](const Inside& other) {
+          return other.state == to && other.left == left && other.first == next_first &&
+                 other.last == next_last;
+        };
+        if (std::none_of(work.begin(), work.end(), same))
+          work.push_back({to, left, next_first, next_last});
+      } else if (result == kUnknown || result == to) {
+        result = to;
+      } else {
+        return false;
+      }
+    }
+    return true;
+  };
+  // Table 3-7 of the Unicode standard: lead bytes, the bytes after them, and the second byte.
+  struct Lead {
+    std::uint8_t first, last;
+    int left;
+    std::uint8_t second_first, second_last;
+  };
+  constexpr Lead kLeads[] = {
+      {' ', '!', 0, 0, 0},         {'#', '[', 0, 0, 0},         {']', '~', 0, 0, 0},
+      {0xC2, 0xDF, 1, 0x80, 0xBF}, {0xE0, 0xE0, 2, 0xA0, 0xBF}, {0xE1, 0xE1, 2, 0x80, 0xBF},
+      {0xE2, 0xE2, 2, 0x81, 0xBF}, {0xE3, 0xEC, 2, 0x80, 0xBF}, {0xED, 0xED, 2, 0x80, 0x9F},
+      {0xEE, 0xEF, 2, 0x80, 0xBF}, {0xF0, 0xF0, 3, 0x90, 0xBF}, {0xF1, 0xF3, 3, 0x80, 0xBF},
+      {0xF4, 0xF4, 3, 0x80, 0x8F}};
+  for (const Lead& lead : kLeads) {
+    if (!read(state, lead.first, lead.last, lead.left, lead.second_first, lead.second_last))
+      return kDead;
+  }
+  // U+2000 .. U+203F begin with E2 80. Two of them are not plain.
+  const std::int32_t lead = after(state, 0xE2);
+  const std::int32_t second = lead < 0 ? kDead : after(lead, 0x80);
+  if (second < 0 || known_[index(second)].is_end || !read(second, 0x80, 0xA7, 0, 0, 0) ||
+      !read(second, 0xAA, 0xBF, 0, 0, 0))
+    return kDead;
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    const Inside inside = work[i];
+    if (!read(inside.state, inside.first, inside.last, inside.left - 1, 0x80, 0xBF)) return kDead;
+  }
+  return known_[index(state)].after_plain = result;
+}
+
+/// Returns a number of plain characters that may follow, whichever they are, without an end before
+/// or after any of them. At most kMostPlain, or more than any token has.
+std::int32_t TokenMasks::plain_characters(std::int32_t state) {
+  if (known_[index(state)].plain != kUnknown) return known_[index(state)].plain;
+  std::int32_t count = 0;
+  for (std::int32_t at = state; count < kMostPlain; ++count) {
+    const std::int32_t next = after_plain(at);
+    if (next == kDead) break;
+    if (next == at) {
+      count = TokenTrie::kNotPlain;
+      break;
+    }
+    at = next;
+  }
+  return known_[index(state)].plain = count;
 }
 
 void TokenMasks::spend(std::int64_t work) {

@@ -41,6 +41,9 @@ class TokenMasks {
   struct Known {
     Position position;
     std::array<std::int32_t, 256> next;  // kUnknown, kDead or an index into known_
+    std::int32_t after_plain;  // the state after any plain character; kDead if there is none
+    std::int32_t plain;        // see plain_characters(); kUnknown until it is needed
+    bool is_end, has_items;
   };
   struct KeyHash {
     std::size_t operator()(const std::vector<std::int32_t>& key) const;
@@ -51,7 +54,11 @@ class TokenMasks {
   void apply(Part& part, const Position& position, std::int32_t frame,
              std::span<std::uint64_t> mask);
   std::int32_t known(Position position);
-  std::int32_t after(std::int32_t state, std::uint8_t byte, std::span<std::int32_t> path);
+  std::int32_t after(std::int32_t state, std::uint8_t byte);
+  std::int32_t after_or_restart(std::int32_t state, std::uint8_t byte,
+                                std::span<std::int32_t> path);
+  std::int32_t after_plain(std::int32_t state);
+  std::int32_t plain_characters(std::int32_t state);
   void spend(std::int64_t work);
 
   const Grammar& grammar_;

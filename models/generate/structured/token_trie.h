@@ -18,15 +18,24 @@ struct TokenTrie {
     std::uint32_t end;  // the node that follows this one and those below it
     std::uint32_t ids;  // the first token at this node
     std::uint16_t depth;
+    /// The bytes of the longest token below this node, if the node ends a character and all tokens
+    /// below it continue with plain characters only; else kNotPlain.
+    std::uint16_t plain;
     std::uint8_t byte;
   };
+  /// Plain characters are those that JSON strings need not escape, without U+007F and the line
+  /// separators U+2028 and U+2029. Most tokens consist of them.
+  static constexpr std::uint16_t kNotPlain = 0xFFFF;
   std::vector<Node> nodes;
   std::vector<std::int32_t> ids;
   std::size_t depth = 0;  // bytes of the longest token
 
   /// `tokens` are the bytes and ids of the tokens. Tokens without bytes are left out, because a
-  /// text of them would never end, and so are tokens of more than 65,535 bytes.
+  /// text of them would never end, and so are tokens of more than 10,000 bytes.
   explicit TokenTrie(std::vector<std::pair<std::string, std::int32_t>> tokens);
+
+ private:
+  void find_plain_nodes();
 };
 
 /// Returns the bytes that each id adds to a text. Special ids have none.
