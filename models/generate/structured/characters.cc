@@ -89,6 +89,17 @@ CharacterSet CharacterSet::complement() const {
   return result;
 }
 
+CharacterSet CharacterSet::intersection(const CharacterSet& other) const {
+  CharacterSet result;
+  for (std::size_t i = 0, j = 0; i < ranges_.size() && j < other.ranges_.size();) {
+    const Range a = ranges_[i], b = other.ranges_[j];
+    const char32_t first = std::max(a.first, b.first), last = std::min(a.last, b.last);
+    if (first <= last) result.ranges_.push_back({first, last});
+    ++(a.last < b.last ? i : j);
+  }
+  return result;
+}
+
 void CharacterSet::normalize() {
   std::sort(ranges_.begin(), ranges_.end(),
             [](const Range& a, const Range& b) { return a.first < b.first; });

@@ -25,6 +25,7 @@ class CharacterSet {
 
   void add(const CharacterSet& other);
   CharacterSet complement() const;
+  CharacterSet intersection(const CharacterSet& other) const;
   /// In ascending order, without overlaps and surrogates.
   const std::vector<Range>& ranges() const { return ranges_; }
   bool is_ascii() const { return ranges_.empty() || ranges_.back().last < 0x80; }

@@ -84,7 +84,7 @@ std::shared_ptr<const Constraint> Constraint::regex(
   structured::check_size(pattern.size(), limits);
   structured::Grammar compiled =
       structured::one_rule(limits, [&](structured::GrammarBuilder& grammar, std::int32_t start) {
-        return structured::emit_regex(grammar, start, pattern, structured::RegexMatch::whole,
+        return structured::emit_regex(grammar, start, {pattern, structured::RegexMatch::whole},
                                       structured::TextForm::plain, limits);
       });
   return std::shared_ptr<const Constraint>(

@@ -133,13 +133,15 @@ void remove_empty_edges(Grammar& grammar, std::int64_t most_edges) {
 
 }  // namespace
 
+void fail_states(std::int64_t most_states) {
+  throw ArgumentError(
+      fmt::format("the constraint needs more than {} states (ConstraintLimits::states): use "
+                  "smaller counts or fewer alternatives, or raise the limit",
+                  most_states));
+}
+
 std::int32_t GrammarBuilder::add_state() {
-  if (static_cast<std::int64_t>(grammar_.states.size()) >= most_states_) {
-    throw ArgumentError(
-        fmt::format("the constraint needs more than {} states (ConstraintLimits::states): use "
-                    "smaller counts or fewer alternatives, or raise the limit",
-                    most_states_));
-  }
+  if (static_cast<std::int64_t>(grammar_.states.size()) >= most_states_) fail_states(most_states_);
   grammar_.states.emplace_back();
   return static_cast<std::int32_t>(grammar_.states.size() - 1);
 }

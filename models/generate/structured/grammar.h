@@ -39,14 +39,18 @@ struct Grammar {
   std::int32_t root = 0;            // a rule
 };
 
+/// Throws ArgumentError that names ConstraintLimits::states.
+[[noreturn]] void fail_states(std::int64_t most_states);
+
 /// Builds a grammar. Functions that emit a part take the state before it and return the state after
 /// it. They add no edges that lead to the state before it, so that alternatives can share it.
 class GrammarBuilder {
  public:
   explicit GrammarBuilder(std::int64_t most_states) : most_states_(most_states) {}
 
-  /// Throws ArgumentError that names the limit if there are too many states.
+  /// Throws the error of fail_states() if there are too many states.
   std::int32_t add_state();
+  std::int64_t most_states() const { return most_states_; }
   /// Adds a rule. Its body, which starts at start(rule), can be emitted later.
   std::int32_t add_rule();
   std::int32_t start(std::int32_t rule) const { return grammar_.rules[index(rule)]; }

@@ -16,7 +16,7 @@ namespace {
 CharacterSet plain_characters() { return {{' ', '!'}, {'#', '['}, {']', 0x10FFFF}}; }
 
 std::int32_t pattern(GrammarBuilder& grammar, std::int32_t from, std::string_view text) {
-  return emit_regex(grammar, from, text, RegexMatch::whole, TextForm::plain, {});
+  return emit_regex(grammar, from, {text, RegexMatch::whole}, TextForm::plain, {});
 }
 
 /// Emits the rest of a name that begins with the first `depth` characters of `others`, but is none

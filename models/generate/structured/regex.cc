@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/models/generate/structured/character_automaton.h"
 #include "weft/models/text/unicode/characters.h"
 #include "weft/models/text/unicode/repair.h"
 
@@ -34,9 +36,9 @@ CharacterSet spaces() {
 
 class Parser {
  public:
-  Parser(std::string_view pattern, RegexMatch match, const ConstraintLimits& limits)
-      : pattern_(pattern), match_(match), limits_(limits) {
-    if (const std::size_t invalid = find_invalid_utf8(pattern); invalid < pattern.size()) {
+  Parser(const Regex& expression, const ConstraintLimits& limits)
+      : pattern_(expression.pattern), match_(expression.match), limits_(limits) {
+    if (const std::size_t invalid = find_invalid_utf8(pattern_); invalid < pattern_.size()) {
       fail_at(invalid, "invalid UTF-8");
     }
   }
@@ -285,20 +287,34 @@ class Parser {
   std::size_t at_ = 0;
 };
 
+/// Emits to a grammar of bytes.
+struct ByteTarget {
+  std::int32_t add_state() { return grammar.add_state(); }
+  void empty(std::int32_t from, std::int32_t to) { grammar.empty(from, to); }
+  std::int32_t character(std::int32_t from, const CharacterSet& characters) {
+    return emit_character(grammar, from, characters, form);
+  }
+
+  GrammarBuilder& grammar;
+  TextForm form;
+};
+
+/// Emits a regular expression to a ByteTarget or a CharacterAutomaton.
+template <class Target>
 class Emitter {
  public:
-  Emitter(GrammarBuilder& grammar, TextForm form) : grammar_(grammar), form_(form) {}
+  explicit Emitter(Target& target) : target_(target) {}
 
   std::int32_t emit(std::int32_t from, const Node& node) {
     switch (node.kind) {
-      case Node::set: return emit_character(grammar_, from, node.characters, form_);
+      case Node::set: return target_.character(from, node.characters);
       case Node::sequence:
         for (const Node& part : node.parts) from = emit(from, part);
         return from;
       case Node::alternatives: {
         if (node.parts.size() == 1) return emit(from, node.parts[0]);
-        const std::int32_t to = grammar_.add_state();
-        for (const Node& part : node.parts) grammar_.empty(emit(from, part), to);
+        const std::int32_t to = target_.add_state();
+        for (const Node& part : node.parts) target_.empty(emit(from, part), to);
         return to;
       }
       case Node::repeat: return repeat(from, node);
@@ -309,28 +325,33 @@ class Emitter {
  private:
   std::int32_t repeat(std::int32_t from, const Node& node) {
     const Node& part = node.parts[0];
-    const std::int64_t copies = node.max == kUnlimited ? node.min + 1 : node.max;
-    // Large parts that are repeated often are calls of one rule.
-    constexpr std::int64_t kMostInline = 64;
     std::int32_t rule = -1;
-    if (const std::int64_t each = size(part);
-        copies > 1 && each > 1 && copies > kMostInline / each) {
-      rule = grammar_.add_rule();
-      grammar_.end(emit(grammar_.start(rule), part));
+    if constexpr (std::is_same_v<Target, ByteTarget>) {
+      // Large parts that are repeated often are calls of one rule.
+      constexpr std::int64_t kMostInline = 64;
+      const std::int64_t copies = node.max == kUnlimited ? node.min + 1 : node.max;
+      const std::int64_t each = size(part);
+      if (copies > 1 && each > 1 && copies > kMostInline / each) {
+        rule = target_.grammar.add_rule();
+        target_.grammar.end(emit(target_.grammar.start(rule), part));
+      }
     }
     const auto once = [&](std::int32_t state) {
-      return rule >= 0 ? grammar_.call(state, rule) : emit(state, part);
+      if constexpr (std::is_same_v<Target, ByteTarget>) {
+        if (rule >= 0) return target_.grammar.call(state, rule);
+      }
+      return emit(state, part);
     };
     for (std::int64_t i = 0; i < node.min; ++i) from = once(from);
-    const std::int32_t to = grammar_.add_state();
-    grammar_.empty(from, to);
+    const std::int32_t to = target_.add_state();
+    target_.empty(from, to);
     if (node.max == kUnlimited) {
-      grammar_.empty(once(to), to);
+      target_.empty(once(to), to);
       return to;
     }
     for (std::int64_t i = node.min; i < node.max; ++i) {
       from = once(from);
-      grammar_.empty(from, to);
+      target_.empty(from, to);
     }
     return to;
   }
@@ -345,15 +366,27 @@ class Emitter {
     return std::min(kMost, sum * std::min(kMost, std::max(node.min, node.max) + 1));
   }
 
-  GrammarBuilder& grammar_;
-  TextForm form_;
+  Target& target_;
 };
 
 }  // namespace
 
-std::int32_t emit_regex(GrammarBuilder& grammar, std::int32_t from, std::string_view pattern,
-                        RegexMatch match, TextForm form, const ConstraintLimits& limits) {
-  return Emitter(grammar, form).emit(from, Parser(pattern, match, limits).parse());
+std::int32_t emit_regex(GrammarBuilder& grammar, std::int32_t from,
+                        std::span<const Regex> expressions, TextForm form,
+                        const ConstraintLimits& limits) {
+  if (expressions.size() == 1) return emit_regex(grammar, from, expressions[0], form, limits);
+  std::vector<CharacterAutomaton> automata;
+  for (const Regex& expression : expressions) {
+    CharacterAutomaton& automaton = automata.emplace_back(limits.states);
+    automaton.end(Emitter(automaton).emit(0, Parser(expression, limits).parse()));
+  }
+  return emit_intersection(grammar, from, automata, form);
+}
+
+std::int32_t emit_regex(GrammarBuilder& grammar, std::int32_t from, const Regex& expression,
+                        TextForm form, const ConstraintLimits& limits) {
+  ByteTarget target{grammar, form};
+  return Emitter(target).emit(from, Parser(expression, limits).parse());
 }
 
 }  // namespace weft::structured

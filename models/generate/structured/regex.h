@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "weft/models/generate/structured/characters.h"
@@ -15,11 +16,19 @@ enum class RegexMatch : std::uint8_t {
   part,   // some part of the text matches, as in JSON schema's `pattern`
 };
 
-/// Emits the texts that match `pattern`: the syntax of ECMAScript without assertions (except the
-/// anchors at the beginning and end of top-level alternatives) and back references. Characters are
-/// code points. Throws FormatError with the byte offset of the error, and ArgumentError if groups
-/// are nested too deeply.
-std::int32_t emit_regex(GrammarBuilder& grammar, std::int32_t from, std::string_view pattern,
-                        RegexMatch match, TextForm form, const ConstraintLimits& limits);
+struct Regex {
+  std::string_view pattern;
+  RegexMatch match;
+};
+
+/// Emits the texts that match all of `expressions`: the syntax of ECMAScript without assertions
+/// (except the anchors at the beginning and end of top-level alternatives) and back references.
+/// Characters are code points. Throws FormatError with the byte offset of the error, and
+/// ArgumentError if groups are nested too deeply.
+std::int32_t emit_regex(GrammarBuilder& grammar, std::int32_t from,
+                        std::span<const Regex> expressions, TextForm form,
+                        const ConstraintLimits& limits);
+std::int32_t emit_regex(GrammarBuilder& grammar, std::int32_t from, const Regex& expression,
+                        TextForm form, const ConstraintLimits& limits);
 
 }  // namespace weft::structured

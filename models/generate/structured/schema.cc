@@ -311,30 +311,31 @@ class SchemaCompiler {
       }
       return;
     }
-    const std::string keyword = pattern != schema.end() ? "pattern" : "format";
-    const std::string place = pointer_to(pointer, keyword);
-    for (const std::string_view other : {"format", "minLength", "maxLength"}) {
-      if (other != keyword && schema.contains(other))
-        fail(pointer_to(pointer, other),
-             fmt::format("'{}' cannot be combined with '{}'", other, keyword));
+    // A text must match all of them. If there is a pattern, an unknown format is an annotation.
+    std::vector<Regex> expressions;
+    const auto text_of = [&](auto keyword) -> std::string_view {
+      if (!keyword->is_string()) fail_format(pointer_to(pointer, keyword.key()), "a string");
+      return keyword->template get_ref<const std::string&>();
+    };
+    if (pattern != schema.end()) expressions.push_back({text_of(pattern), RegexMatch::part});
+    if (format != schema.end()) {
+      const std::string_view name = text_of(format);
+      if (const std::optional<std::string_view> known = format_pattern(name)) {
+        expressions.push_back({*known, RegexMatch::whole});
+      } else if (pattern == schema.end()) {
+        fail(pointer + "/format",
+             fmt::format("format '{}' is not supported (supported: {}): use 'pattern'", name,
+                         fmt::join(format_names(), ", ")));
+      }
     }
-    const Json& value = schema[keyword];
-    if (!value.is_string()) fail_format(place, "a string");
-    std::string_view text = value.get_ref<const std::string&>();
-    if (keyword == "format") {
-      const std::optional<std::string_view> known = format_pattern(text);
-      if (!known)
-        fail(place, fmt::format("format '{}' is not supported (supported: {})", text,
-                                fmt::join(format_names(), ", ")));
-      text = *known;
-    }
+    const std::string length = fmt::format("[^]{{{},{}}}", min, max < 0 ? "" : std::to_string(max));
+    if (min > 0 || max >= 0) expressions.push_back({length, RegexMatch::whole});
     from = grammar_.text(from, "\"");
     try {
-      from = emit_regex(grammar_, from, text,
-                        keyword == "format" ? RegexMatch::whole : RegexMatch::part,
-                        TextForm::json_string, limits_);
+      from = emit_regex(grammar_, from, expressions, TextForm::json_string, limits_);
     } catch (const Error& e) {
-      e.rethrow_as(fmt::format("JSON schema at '{}': {}", place, e.what()));
+      const char* name = pattern != schema.end() ? "pattern" : "format";
+      e.rethrow_as(fmt::format("JSON schema at '{}': {}", pointer_to(pointer, name), e.what()));
     }
     grammar_.bytes(from, '"', '"', to);
   }
