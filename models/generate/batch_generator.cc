@@ -53,11 +53,50 @@ void BatchGenerator::check(const TokenIds& prompt, const GenerationOptions& opti
 }
 
 std::int64_t BatchGenerator::add(TokenIds prompt, const GenerationOptions& options,
-                                 std::int64_t top) {
+                                 std::int64_t top, std::int64_t adapter) {
   LengthRules lengths = checked_lengths(prompt, options);
   const std::int64_t start = lengths.start;
-  requests_.emplace(added_, Request{std::move(prompt), options, std::move(lengths), top, start});
+  Request request{std::move(prompt), options, std::move(lengths), top, adapter, start};
+  if (options.constraint) request.constraint.emplace(options.constraint);
+  requests_.emplace(added_, std::move(request));
+  start_waiting();
   return added_++;
+}
+
+std::int64_t BatchGenerator::pending(const Request& request) const {
+  return std::ssize(request.ids) - slots_.length(request.slot);
+}
+
+bool BatchGenerator::fits(std::int64_t tokens) const {
+  if (slots_.free_slots() == 0) return false;
+  if (running() == 0) return true;
+  // With room for some new ids: a text that is preempted at once would be computed in vain.
+  const DecodeSlotsOptions& options = slots_.options();
+  std::int64_t free =
+      slots_.free_blocks() - slots_.blocks_for(std::min(tokens + options.block, options.capacity));
+  for (const auto& [number, request] : requests_) {
+    if (request.slot >= 0) free -= slots_.blocks_needed(request.slot, pending(request));
+  }
+  return free >= 0;
+}
+
+void BatchGenerator::start_waiting() {
+  for (auto& [number, request] : requests_) {
+    if (request.slot >= 0) continue;
+    if (!fits(std::ssize(request.ids))) return;
+    const AddedSlot added = slots_.add(request.ids, request.adapter);
+    request.slot = added.slot;
+    request.prompt = std::ssize(request.ids);
+    if (request.cached < 0) request.cached = added.reused;
+  }
+}
+
+void BatchGenerator::preempt_newest() {
+  const auto newest = std::find_if(requests_.rbegin(), requests_.rend(),
+                                   [](const auto& request) { return request.second.slot >= 0; });
+  slots_.drop(newest->second.slot);
+  newest->second.slot = -1;
+  ++preempted_;
 }
 
 std::optional<RequestToken> BatchGenerator::next() {
@@ -72,7 +111,7 @@ std::optional<RequestToken> BatchGenerator::next() {
 }
 
 std::vector<RequestToken> BatchGenerator::step() {
-  while (ready_.empty() && !requests_.empty()) advance();
+  if (ready_.empty() && !requests_.empty()) advance();
   std::vector<RequestToken> tokens(std::make_move_iterator(ready_.begin()),
                                    std::make_move_iterator(ready_.end()));
   ready_.clear();
@@ -80,42 +119,35 @@ std::vector<RequestToken> BatchGenerator::step() {
 }
 
 void BatchGenerator::advance() {
-  for (auto& [number, request] : requests_) {
-    if (slots_.free_slots() == 0) break;
-    if (request.slot < 0) request.slot = slots_.add();
-  }
+  start_waiting();
   std::vector<SlotTokens> tokens;
-  std::vector<Requests::iterator> stepped;
-  auto waiting = requests_.end();
+  std::vector<Requests::iterator> selected;
+  std::int64_t chunk = slots_.options().chunk, taken = 0;
   for (auto it = requests_.begin(); it != requests_.end(); ++it) {
     Request& request = it->second;
-    if (request.slot < 0) break;  // Slots are given in order: all later requests wait, too.
+    if (request.slot < 0) continue;
     const std::int64_t length = slots_.length(request.slot);
     if (length >= request.prompt && changes_rotation(config_, length, length + 1)) {
       slots_.drop(request.slot);  // The text is processed again, like a new prompt.
-      request.slot = slots_.add();
+      request.slot = slots_.add({}, request.adapter).slot;
       request.prompt = std::ssize(request.ids);
     }
-    if (slots_.length(request.slot) >= request.prompt) {
-      tokens.push_back({request.slot, {request.ids.back()}});
-      stepped.push_back(it);
-    } else if (waiting == requests_.end()) {
-      waiting = it;
-    }
+    const std::int64_t left = pending(request), count = left == 1 ? 1 : std::min(left, chunk);
+    if (count == 0) continue;
+    while (request.slot >= 0 &&
+           slots_.blocks_needed(request.slot, count) > slots_.free_blocks() - taken)
+      preempt_newest();
+    if (request.slot < 0) break;  // it was the newest itself
+    taken += slots_.blocks_needed(request.slot, count);
+    SlotTokens& added = tokens.emplace_back(SlotTokens{.slot = request.slot});
+    added.ids.assign(request.ids.end() - left, request.ids.end() - left + count);
+    added.wanted = count == left ? 1 : 0;
+    added.text_length = left > 1 ? request.prompt : 0;
+    if (count == left) selected.push_back(it);
+    if (left > 1) chunk -= count;
   }
-  if (!tokens.empty()) {
-    select(stepped, slots_.step(tokens));
-  }
-  if (waiting == requests_.end()) return;
-  const Request& request = waiting->second;
-  const std::int64_t done = slots_.length(request.slot);
-  const std::int64_t count = std::min(slots_.options().chunk, request.prompt - done);
-  const Tensor logits =
-      slots_.prefill(request.slot,
-                     std::span(request.ids)
-                         .subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)),
-                     request.prompt);
-  if (done + count == request.prompt) select({waiting}, logits);
+  const Tensor logits = slots_.step(tokens);
+  if (!selected.empty()) select(selected, logits);
 }
 
 void BatchGenerator::select(const std::vector<Requests::iterator>& requests, const Tensor& logits) {
@@ -130,16 +162,19 @@ void BatchGenerator::select(const std::vector<Requests::iterator>& requests, con
         Request& request = requests[i]->second;
         RequestToken& token = tokens[i];
         token.request = requests[i]->first;
+        token.cached = request.cached;
         try {
           NewToken next =
               next_id(request.options, request.lengths, request.ids, 0,
                       fmt::format("request {}", token.request), rows.subspan(i * vocab, vocab),
-                      scores_[static_cast<std::size_t>(worker)], request.top);
+                      scores_[static_cast<std::size_t>(worker)], request.top,
+                      request.constraint ? &*request.constraint : nullptr);
           token.id = next.token.id;
           token.log_probability = next.token.log_probability;
           token.top = std::move(next.top);
           request.ids.push_back(token.id);
-          token.finish = finish_of(request.options, request.lengths, request.ids);
+          token.finish = finish_of(request.options, request.lengths, request.ids,
+                                   request.constraint ? &*request.constraint : nullptr);
         } catch (const DataError&) {
           token.error = std::current_exception();
         }
@@ -154,6 +189,25 @@ void BatchGenerator::select(const std::vector<Requests::iterator>& requests, con
 void BatchGenerator::end(Requests::iterator request) {
   if (request->second.slot >= 0) slots_.drop(request->second.slot);
   requests_.erase(request);
+}
+
+void BatchGenerator::run_largest() {
+  const DecodeSlotsOptions& options = slots_.options();
+  const auto run = [&](std::int64_t texts, std::int64_t first) {
+    std::vector<SlotTokens> tokens;
+    for (std::int64_t i = 0; i < texts; ++i) {
+      const std::int64_t count = i == 0 ? first : 1;
+      tokens.push_back({slots_.add(), TokenIds(static_cast<std::size_t>(count)), 1});
+    }
+    slots_.step(tokens);
+    for (const SlotTokens& text : tokens) slots_.drop(text.slot);
+  };
+  const std::int64_t chunk = std::min(options.chunk, options.capacity);
+  const std::int64_t texts =
+      std::min(options.slots, 1 + slots_.free_blocks() - slots_.blocks_for(chunk));
+  run(1, chunk);
+  run(texts, 1);
+  run(texts, chunk);
 }
 
 bool BatchGenerator::cancel(std::int64_t request) {

@@ -14,6 +14,7 @@
 #include "weft/models/generate/next_id.h"
 #include "weft/models/generate/options.h"
 #include "weft/models/generate/slots.h"
+#include "weft/models/generate/structured/constraint.h"
 
 namespace WEFT_API weft {
 
@@ -22,6 +23,7 @@ struct RequestToken {
   std::int64_t request = 0, id = 0;
   double log_probability = 0;         // if it was requested; see NewToken
   std::vector<ScoredToken> top = {};  // the alternatives that were requested
+  std::int64_t cached = 0;            // tokens of the prompt with reused keys and values
   std::optional<Finish> finish = {};  // the reason, if the request ends with this id
   std::exception_ptr error = {};      // returned by step() only; there is no id then
 };
@@ -33,10 +35,14 @@ struct RequestToken {
 ///   const std::int64_t request = batch.add(prompt, {.max_new = 20});
 ///   while (const auto token = batch.next()) use(token->request, token->id, token->finish);
 ///
-/// Each run of the model yields an id for every running request. New requests wait for a free slot,
-/// in the order in which they were added; their prompts are processed in chunks, one between two
-/// steps of the others. The ids of a request depend only on its prompt and its options: they are
-/// the ids that a Generator returns for the prompt alone, unless scores are equal up to rounding.
+/// Each run of the model yields an id for every running request. New requests wait for a free slot
+/// and for blocks of the caches, in the order in which they were added. Their prompts are processed
+/// in chunks: each run processes at most `chunk` tokens of prompts together with the steps of the
+/// other requests. If the blocks do not suffice for all texts, the newest one is preempted: it
+/// gives up its blocks, waits, and is processed again.
+///
+/// The ids of a request depend only on its prompt and its options: they are the ids that a
+/// Generator returns for the prompt alone, unless scores are equal up to rounding.
 /// In a batch-invariant session, they do not depend on the other requests at all.
 class BatchGenerator {
  public:
@@ -52,8 +58,10 @@ class BatchGenerator {
   /// ArgumentError if the prompt is empty, an id is not in the vocabulary, the longest possible
   /// sequence exceeds the capacity of a slot, or an option is invalid or not supported: beams and
   /// results above 1, slide, reuse_caches, start, stop_texts. `top` is the number of alternatives
-  /// that are returned with each id; -1 = not even its log-probability.
-  std::int64_t add(TokenIds prompt, const GenerationOptions& options = {}, std::int64_t top = -1);
+  /// that are returned with each id; -1 = not even its log-probability. `adapter` is passed to
+  /// DecodeSlots::add().
+  std::int64_t add(TokenIds prompt, const GenerationOptions& options = {}, std::int64_t top = -1,
+                   std::int64_t adapter = 0);
 
   /// Throws what add() would throw. Any thread may call this function at any time.
   void check(const TokenIds& prompt, const GenerationOptions& options) const;
@@ -64,18 +72,22 @@ class BatchGenerator {
   /// the next call. If a run of the model throws, all requests are unchanged.
   std::optional<RequestToken> next();
   /// For callers that deliver the ids of many requests: returns the ids that next() has not
-  /// returned yet or, if all have been returned, those of the next run of the model that yields
-  /// any. Errors of requests are returned instead of being thrown. The result is empty if no
-  /// request is left.
+  /// returned yet or, if all have been returned, those of the next run of the model, which has none
+  /// if it only processes prompts. Errors of requests are returned instead of being thrown.
   std::vector<RequestToken> step();
 
   /// Ends a request, wherever it is; next() returns no more ids for it. Returns false if it had
   /// already ended. Throws ArgumentError if there was never such a request.
   bool cancel(std::int64_t request);
 
-  /// Returns true if another request would not have to wait for a slot.
-  bool has_room() const { return std::ssize(requests_) < slots_.options().slots; }
-  const DecodeSlotsOptions& options() const { return slots_.options(); }
+  /// Returns true if a request whose prompt has `tokens` tokens would not have to wait.
+  bool can_start(std::int64_t tokens) const { return waiting() == 0 && fits(tokens); }
+  /// Runs the model on the largest batches, so that later runs need no more memory. May be called
+  /// before the first request.
+  void run_largest();
+  const DecodeSlots& slots() const { return slots_; }
+  /// Returns the number of times that a request was preempted.
+  std::int64_t preempted() const { return preempted_; }
   /// Return the number of requests that have a slot, and of those that wait for one.
   std::int64_t running() const { return slots_.options().slots - slots_.free_slots(); }
   std::int64_t waiting() const { return std::ssize(requests_) - running(); }
@@ -85,13 +97,23 @@ class BatchGenerator {
     TokenIds ids;  // the prompt and the new ids
     GenerationOptions options;
     LengthRules lengths;
-    std::int64_t top;
-    std::int64_t prompt;     // number of ids that are processed in chunks, not one by one
-    std::int64_t slot = -1;  // none yet
+    std::int64_t top, adapter;
+    std::int64_t prompt;  // number of ids that are processed in chunks, not one by one
+    std::optional<ConstraintState> constraint = {};
+    std::int64_t slot = -1;    // none: it waits
+    std::int64_t cached = -1;  // tokens of the prompt that were reused; -1 = it has not started
   };
   using Requests = std::map<std::int64_t, Request>;
 
   LengthRules checked_lengths(const TokenIds& prompt, const GenerationOptions& options) const;
+  /// Returns the number of ids of a running request that are not in the caches: 1 or, for prompts,
+  /// more.
+  std::int64_t pending(const Request& request) const;
+  /// Returns true if there is a slot, and blocks for a text of `tokens` tokens besides the running
+  /// ones. One text always fits.
+  bool fits(std::int64_t tokens) const;
+  void start_waiting();
+  void preempt_newest();
   void advance();
   /// Selects the next ids of requests, which correspond to the rows of `logits`, and ends requests
   /// with their last id.
@@ -100,7 +122,7 @@ class BatchGenerator {
 
   DecodeSlots slots_;
   GptConfig config_;
-  std::int64_t added_ = 0;
+  std::int64_t added_ = 0, preempted_ = 0;
   Requests requests_;  // by number, which is also the order of waiting requests
   std::deque<RequestToken> ready_;
   Workers workers_;

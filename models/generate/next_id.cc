@@ -30,6 +30,24 @@ TokenIds referenced_ids(const GenerationOptions& options) {
   return ids;
 }
 
+/// Forbids the ids that cannot continue the text, and end ids unless it is complete.
+void apply_constraint(const GenerationOptions& options, const ConstraintState& state,
+                      std::vector<double>& scores) {
+  std::vector<std::uint64_t> allowed((scores.size() + 63) / 64);
+  state.allowed_ids(allowed);
+  const bool complete = state.is_complete();
+  const auto allow = [&](std::int64_t id, bool yes) {
+    const std::uint64_t bit = std::uint64_t{1} << (id % 64);
+    std::uint64_t& word = allowed[static_cast<std::size_t>(id / 64)];
+    word = yes ? word | bit : word & ~bit;
+  };
+  if (options.eos_id >= 0) allow(options.eos_id, complete);
+  for (const std::int64_t id : options.stop_ids) allow(id, complete);
+  for (std::size_t id = 0; id < scores.size(); ++id) {
+    if ((allowed[id / 64] >> (id % 64) & 1) == 0) scores[id] = kForbidden;
+  }
+}
+
 /// Returns the ids with the `count` highest scores, in descending order (ties: the lowest id
 /// first). Forbidden ids are excluded.
 std::vector<ScoredToken> most_likely(const std::vector<double>& scores, std::int64_t count) {
@@ -88,10 +106,12 @@ void read_logits(std::span<const float> logits, std::string_view name,
 
 NewToken next_id(const GenerationOptions& options, const LengthRules& lengths,
                  std::span<const std::int64_t> ids, std::int64_t row, std::string_view name,
-                 std::span<const float> logits, std::vector<double>& scores, std::int64_t top) {
+                 std::span<const float> logits, std::vector<double>& scores, std::int64_t top,
+                 ConstraintState* constraint) {
   const auto length = static_cast<std::int64_t>(ids.size());
   read_logits(logits, name, scores);
   apply_rules(options, lengths, ids, scores);
+  if (constraint != nullptr) apply_constraint(options, *constraint, scores);
   const auto best = std::max_element(scores.begin(), scores.end());
   if (*best == kForbidden) {
     throw DataError(
@@ -100,7 +120,6 @@ NewToken next_id(const GenerationOptions& options, const LengthRules& lengths,
                     length, name));
   }
   NewToken next{.token = {best - scores.begin(), *best}};
-  if (top < 0 && !options.sampling) return next;
   double log_sum = 0;
   if (top >= 0) {
     log_sum = *best;
@@ -117,15 +136,19 @@ NewToken next_id(const GenerationOptions& options, const LengthRules& lengths,
                               length - lengths.start);
     if (top >= 0) next.token.log_probability = all[static_cast<std::size_t>(next.token.id)];
   }
-  next.token.log_probability -= log_sum;
+  next.token.log_probability = top < 0 ? 0 : next.token.log_probability - log_sum;
+  if (constraint != nullptr && !options.is_end(next.token.id)) constraint->accept(next.token.id);
   return next;
 }
 
 std::optional<Finish> finish_of(const GenerationOptions& options, const LengthRules& lengths,
-                                std::span<const std::int64_t> ids) {
+                                std::span<const std::int64_t> ids,
+                                const ConstraintState* constraint) {
   if (options.is_end(ids.back())) return Finish::end;
   const auto made = ids.subspan(static_cast<std::size_t>(lengths.start));
-  if (ends_with_any(made, options.stop_sequences)) return Finish::stop;
+  if (ends_with_any(made, options.stop_sequences) ||
+      (constraint != nullptr && constraint->is_final()))
+    return Finish::stop;
   return std::ssize(ids) >= lengths.max ? std::optional(Finish::length) : std::nullopt;
 }
 

@@ -10,6 +10,7 @@
 #include "weft/models/generate/finish.h"
 #include "weft/models/generate/logits_rules.h"
 #include "weft/models/generate/options.h"
+#include "weft/models/generate/structured/constraint.h"
 
 namespace WEFT_API weft {
 
@@ -40,14 +41,18 @@ struct NewToken {
 /// number of new ids). Throws like read_logits(), and DataError if the options exclude every id.
 /// `name` is the name of the sequence in the message, for example "row 3". `scores` is a buffer.
 /// `top` is the number of alternatives in the result; -1 = not even the log-probability of the id
-/// is computed.
+/// is computed. `constraint` is the state of options.constraint, which continues with the id unless
+/// it is an end id; end ids are allowed if the text is complete. Null: no constraint.
 NewToken next_id(const GenerationOptions& options, const LengthRules& lengths,
                  std::span<const std::int64_t> ids, std::int64_t row, std::string_view name,
-                 std::span<const float> logits, std::vector<double>& scores, std::int64_t top = -1);
+                 std::span<const float> logits, std::vector<double>& scores, std::int64_t top = -1,
+                 ConstraintState* constraint = nullptr);
 
 /// Returns the reason why the sequence ends with the last of `ids`, or nothing if it continues: an
-/// end id, a stop sequence, or its maximum length. `ids` contains at least one new id.
+/// end id, a stop sequence, a constraint that permits nothing else, or its maximum length. `ids`
+/// contains at least one new id.
 std::optional<Finish> finish_of(const GenerationOptions& options, const LengthRules& lengths,
-                                std::span<const std::int64_t> ids);
+                                std::span<const std::int64_t> ids,
+                                const ConstraintState* constraint = nullptr);
 
 }  // namespace weft

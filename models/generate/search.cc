@@ -66,6 +66,7 @@ class RowSearch final : public Search {
  public:
   RowSearch(StepModel& model, const SearchStarts& starts, const GenerationOptions& options)
       : Search(model, starts, options), done_(rows_.size()) {
+    if (options.constraint) constraints_.assign(rows_.size(), ConstraintState(options.constraint));
     result_.sequences.resize(rows_.size());
     if (options.log_probabilities) result_.scores.resize(rows_.size());
   }
@@ -79,14 +80,16 @@ class RowSearch final : public Search {
       }
       const PromptRules& prompt = prompt_of(r);
       const bool scored = !result_.scores.empty();
+      ConstraintState* constraint = constraints_.empty() ? nullptr : &constraints_[r];
       const ScoredToken token = next_id(options_, prompt.lengths, prompt.without_padding(rows_[r]),
                                         static_cast<std::int64_t>(r), fmt::format("row {}", r),
-                                        logits(r), scores_, scored ? 0 : -1)
+                                        logits(r), scores_, scored ? 0 : -1, constraint)
                                     .token;
       if (scored) result_.scores[r] += token.log_probability;
       rows_[r].push_back(token.id);
       tokens.push_back({static_cast<std::int64_t>(r), token.id});
-      if (finish_of(options_, prompt.lengths, prompt.without_padding(rows_[r]))) finish(r);
+      if (finish_of(options_, prompt.lengths, prompt.without_padding(rows_[r]), constraint))
+        finish(r);
     }
   }
 
@@ -110,6 +113,7 @@ class RowSearch final : public Search {
   }
 
   std::vector<bool> done_;
+  std::vector<ConstraintState> constraints_;  // of the rows; empty without a constraint
 };
 
 }  // namespace

@@ -23,17 +23,39 @@ using Clock = std::chrono::steady_clock;
 /// The text of a new id depends on few of the preceding ids.
 constexpr std::ptrdiff_t kTextContext = 64;
 
-TextEngineOptions resolved(TextEngineOptions options, const GptConfig& config) {
-  if (options.capacity == 0) options.capacity = config.context;
-  if (options.queue < 0)
-    throw ArgumentError(fmt::format("queue must be at least 0, not {}", options.queue));
-  if (options.threads < 0)
-    throw ArgumentError(fmt::format("threads must be at least 0, not {}", options.threads));
-  return options;
+void at_least(const char* name, std::int64_t value, std::int64_t low) {
+  if (value < low)
+    throw ArgumentError(fmt::format("{} must be at least {}, not {}", name, low, value));
 }
 
-DecodeSlotsOptions slots_options(const TextEngineOptions& options) {
-  return {.slots = options.slots, .capacity = options.capacity, .chunk = options.chunk};
+/// Returns the options of the caches, whose size is limited by `options.cache_bytes`. Sets the
+/// options that have defaults.
+DecodeSlotsOptions slots_options(TextEngineOptions& options, const GptConfig& config,
+                                 const Program& slots) {
+  constexpr std::int64_t kDefaultBytes = std::int64_t{1} << 30;
+  at_least("queue", options.queue, 0);
+  at_least("cache_bytes", options.cache_bytes, 0);
+  if (options.capacity == 0) options.capacity = config.context;
+  DecodeSlotsOptions result{.slots = options.slots,
+                            .capacity = options.capacity,
+                            .chunk = options.chunk,
+                            .reuse_prefixes = options.reuse_prefixes};
+  result.check(config);
+  const std::int64_t bytes = cache_bytes(slots, result.block, 1);
+  const std::int64_t least = (options.capacity + result.block - 1) / result.block;
+  if (options.cache_bytes > 0) {
+    result.blocks = options.cache_bytes / bytes;
+    if (result.blocks < least) {
+      throw ArgumentError(fmt::format(
+          "cache_bytes is {}, but a text of {} tokens needs {} bytes of keys and values: increase "
+          "it, or limit texts with TextEngineOptions::capacity",
+          options.cache_bytes, options.capacity, least * bytes));
+    }
+  } else {
+    result.blocks = std::max(least, std::min(options.slots * least, kDefaultBytes / bytes));
+  }
+  options.cache_bytes = result.blocks * bytes;
+  return result;
 }
 
 /// A request that waits or runs. Only the engine's thread uses it after submit(), except for
@@ -60,7 +82,7 @@ struct Request {
   std::optional<TextStream> text;  // empty if the model has no tokenizer
   StopTextFilter stops;
   std::int64_t in_batch = -1;  // its number in the BatchGenerator; -1 = it waits
-  std::int64_t new_tokens = 0;
+  std::int64_t new_tokens = 0, cached_tokens = 0;
   bool cancelled = false;
 };
 
@@ -71,15 +93,17 @@ struct TextEngine::Impl {
 
   Impl(std::shared_ptr<const LanguageModel> given, const TextEngineOptions& given_options)
       : model(std::move(given)),
-        options(resolved(given_options, model->config)),
+        options(given_options),
         slots(slots_model(*model, options.adapters)),
         session(*slots.graph, slots.store,
                 {.threads = static_cast<int>(options.threads),
-                 .plan_cache = 128,
+                 .plan_cache = 256,
                  .batch_invariant = true}),
-        batch(session, slots.program, model->config, slots_options(options)),
-        memory(used_memory()),
-        thread([this] { run(); }) {}
+        batch(session, slots.program, model->config,
+              slots_options(options, model->config, slots.program)) {
+    plan_memory();
+    thread = std::thread([this] { run(); });
+  }
 
   ~Impl() {
     {
@@ -90,13 +114,19 @@ struct TextEngine::Impl {
     thread.join();
   }
 
-  TextEngineMemory used_memory() const {
-    TextEngineMemory used;
+  /// Plans the memory of the largest runs before the first request.
+  void plan_memory() {
+    batch.run_largest();
     for (const VariableStore::MemoryEntry& entry : slots.store->memory())
-      used.weights += static_cast<std::int64_t>(entry.bytes + entry.packed_bytes);
-    used.caches = static_cast<std::int64_t>(session.own_bytes());
-    used.arena = static_cast<std::int64_t>(session.arena_bytes());
-    return used;
+      memory.weights += static_cast<std::int64_t>(entry.bytes + entry.packed_bytes);
+    measure_memory();
+    counters.cache_blocks = batch.slots().options().blocks;
+    counters.block_tokens = batch.slots().options().block;
+  }
+
+  void measure_memory() {
+    memory.caches = static_cast<std::int64_t>(session.own_bytes());
+    memory.arena = static_cast<std::int64_t>(session.arena_bytes());
   }
 
   /// Checks a request, and limits its length to the capacity.
@@ -121,16 +151,27 @@ struct TextEngine::Impl {
     GenerationOptions for_batch = wanted;
     for_batch.stop_texts.clear();
     batch.check(request.prompt, for_batch);
-    if (!request.adapter.empty())
-      throw ArgumentError(fmt::format("there is no adapter '{}'", request.adapter));
+    adapter_number(request.adapter);
     if (request.top < -1)
       throw ArgumentError(fmt::format("top must be at least -1, not {}", request.top));
+  }
+
+  /// Returns the number of an adapter, 0 for the model itself.
+  std::int64_t adapter_number(const std::string& name) const {
+    if (name.empty()) return 0;
+    std::string names;
+    for (std::size_t i = 0; i < options.adapters.size(); ++i) {
+      if (options.adapters[i].first == name) return static_cast<std::int64_t>(i) + 1;
+      names += (names.empty() ? "" : ", ") + options.adapters[i].first;
+    }
+    throw ArgumentError(fmt::format("there is no adapter '{}': {}", name,
+                                    names.empty() ? "the engine has none" : "use one of " + names));
   }
 
   std::int64_t submit(TextRequest&& given, OnDelta&& on_delta) {
     prepare(given);
     const std::lock_guard lock(mutex);
-    if (waiting.size() >= options.queue) {
+    if (std::ssize(requests) >= options.slots + options.queue) {
       throw QueueFullError(
           fmt::format("{} requests wait already, the maximum: try again later, or increase "
                       "TextEngineOptions::queue",
@@ -175,7 +216,8 @@ struct TextEngine::Impl {
       if (last) return;
       {
         const std::lock_guard lock(mutex);
-        while (!waiting.empty() && batch.has_room()) start(waiting.pop());
+        while (!waiting.empty() && batch.can_start(std::ssize(waiting.front()->given.prompt)))
+          start(waiting.pop());
         idle = running.empty();
       }
       if (!idle) advance();
@@ -184,7 +226,8 @@ struct TextEngine::Impl {
 
   void start(const RequestPointer& request) {
     const TextRequest& given = request->given;
-    request->in_batch = batch.add(given.prompt, given.options, given.top);
+    request->in_batch =
+        batch.add(given.prompt, given.options, given.top, adapter_number(given.adapter));
     running.emplace(request->in_batch, request);
   }
 
@@ -202,6 +245,9 @@ struct TextEngine::Impl {
     {
       const std::lock_guard lock(mutex);
       counters.busy_seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+      counters.preempted = batch.preempted();
+      measure_memory();
+      counters.used_blocks = counters.cache_blocks - batch.slots().free_blocks();
     }
     for (RequestToken& token : tokens) {
       const auto found = running.find(token.request);
@@ -217,6 +263,7 @@ struct TextEngine::Impl {
 
   void deliver(const RequestPointer& request, RequestToken& token) {
     ++request->new_tokens;
+    request->cached_tokens = token.cached;
     TextDelta delta;
     try {
       if (request->text) delta.text = request->stops.add(request->text->add(token.id));
@@ -234,6 +281,7 @@ struct TextEngine::Impl {
 
   void send(const RequestPointer& request, TextDelta&& delta) {
     delta.prompt_tokens = std::ssize(request->given.prompt);
+    delta.cached_tokens = request->cached_tokens;
     delta.new_tokens = request->new_tokens;
     try {
       request->on_delta(std::move(delta));
@@ -257,6 +305,7 @@ struct TextEngine::Impl {
       counters.failed += delta.error != nullptr;
       counters.new_tokens += request->new_tokens;
       if (request->new_tokens > 0) counters.prompt_tokens += std::ssize(request->given.prompt);
+      counters.cached_tokens += request->cached_tokens;
     }
     send(request, std::move(delta));
   }
@@ -276,14 +325,13 @@ struct TextEngine::Impl {
   BatchGenerator batch;                            // used by the engine's thread only
   std::map<std::int64_t, RequestPointer> running;  // by number in the batch; ditto
 
-  TextEngineMemory memory;
-
   std::mutex mutex;  // guards the members below, and Request::cancelled
   std::condition_variable wake;
   bool stopping = false;
   std::map<std::int64_t, RequestPointer> requests;  // that have not ended
   FairQueue<RequestPointer> waiting;
   TextEngineStatus counters;
+  TextEngineMemory memory;
 
   std::thread thread;  // the last member: it uses the others
 };
@@ -295,8 +343,15 @@ TextEngine::~TextEngine() = default;
 const LanguageModel& TextEngine::model() const { return *impl_->model; }
 const TextEngineOptions& TextEngine::options() const { return impl_->options; }
 TextEngineStatus TextEngine::status() const { return impl_->status(); }
-TextEngineMemory TextEngine::memory() const { return impl_->memory; }
-std::vector<std::string> TextEngine::adapters() const { return {}; }
+TextEngineMemory TextEngine::memory() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->memory;
+}
+std::vector<std::string> TextEngine::adapters() const {
+  std::vector<std::string> names;
+  for (const auto& [name, path] : impl_->options.adapters) names.push_back(name);
+  return names;
+}
 
 std::int64_t TextEngine::submit(TextRequest request, OnDelta on_delta) {
   return impl_->submit(std::move(request), std::move(on_delta));

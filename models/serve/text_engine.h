@@ -33,7 +33,7 @@ struct TextEngineOptions {
   /// Bytes for keys and values. 0 = enough for `slots` texts of `capacity` tokens, at most 1 GiB
   /// unless a single text needs more.
   std::int64_t cache_bytes = 0;
-  std::int64_t queue = 256;    // maximum number of requests that wait
+  std::int64_t queue = 256;    // maximum number of requests that wait while all slots are in use
   bool reuse_prefixes = true;  // keep keys and values of ended texts, for requests that share them
   std::int64_t threads = 0;    // 0 = all processors
   /// Speculative decoding: maximum number of tokens that are proposed per step; 0 = none. Tokens
@@ -93,7 +93,7 @@ struct TextEngineStatus {
   double busy_seconds = 0;     // time in runs of the model
 };
 
-/// The memory that was planned before the first request.
+/// The memory of an engine. It is planned before the first request and does not grow.
 struct TextEngineMemory {
   std::int64_t weights = 0, caches = 0, arena = 0;  // bytes
 };
@@ -105,7 +105,8 @@ class TextEngine {
   /// quickly and must not call the engine, except for cancel().
   using OnDelta = std::function<void(TextDelta)>;
 
-  /// `model` may be shared with other engines. Plans all memory. Throws ArgumentError if
+  /// `model` may be shared with other engines. Plans all memory: allocates the caches and runs the
+  /// largest batches. Throws ArgumentError if
   /// `cache_bytes` is too small for one text of `capacity` tokens (the message contains the least
   /// number of bytes), or if an option or an adapter does not fit the model.
   TextEngine(std::shared_ptr<const LanguageModel> model, const TextEngineOptions& options = {});

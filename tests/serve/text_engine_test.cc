@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "weft/core/error.h"
+#include "weft/models/generate/structured/constraint.h"
 #include "weft/models/tasks/common/text_generator.h"
 #include "weft/tests/support/messages.h"
 
@@ -81,10 +82,20 @@ TokenIds ids_of(const TextDelta& reply) {
   return ids;
 }
 
+/// The id that ends constrained texts.
+std::int64_t end_id(const LanguageModel& model) { return model.tokenizer.find("q"); }
+
+std::shared_ptr<const Constraint> regex(const LanguageModel& model, const std::string& pattern) {
+  return Constraint::regex(
+      pattern, std::make_shared<const ConstraintVocabulary>(model.tokenizer, model.config.vocab,
+                                                            TokenIds{end_id(model)}));
+}
+
 /// 64 requests with different prompts, lengths, seeds, rules and ends. Every fourth prompt begins
 /// like another one.
-std::vector<TextRequest> requests() {
+std::vector<TextRequest> requests(const LanguageModel& model) {
   std::vector<TextRequest> all(64);
+  const auto constraint = regex(model, "(ab|[c-f]{2}){1,3} [g-k€]+\\.");
   std::uint64_t state = 5;
   const auto below = [&](std::int64_t end) {
     state = state * 6364136223846793005U + 1442695040888963407U;
@@ -96,7 +107,7 @@ std::vector<TextRequest> requests() {
     for (std::int64_t n = 1 + below(i % 8 == 0 ? 60 : 20); n > 0 && request.prompt.size() < 62; --n)
       request.prompt.push_back(below(25));
     GenerationOptions& options = request.options;
-    options.max_new = 1 + below(30);
+    options.max_new = 1 + below(i % 4 == 2 ? 90 : 30);
     if (i % 3 != 0) {
       options.sampling =
           SamplingOptions{.temperature = 0.5 + 0.25 * static_cast<double>(below(5)), .seed = i * 7};
@@ -111,6 +122,10 @@ std::vector<TextRequest> requests() {
     if (i % 7 == 5) options.no_repeat_ngram = 2;
     if (i % 6 == 0) options.stop_texts = {"e", "ab"};
     if (i % 6 == 1) options.eos_id = 5;
+    if (i % 8 == 6) {
+      options.constraint = constraint;
+      options.eos_id = end_id(model);
+    }
     if (i % 6 == 2) options.stop_sequences = {{1}, {2, 3}};
     request.top = i % 9 == 0 ? 3 : -1;
     request.client = std::string(1, static_cast<char>('a' + i % 3));
@@ -149,7 +164,7 @@ void check_texts(TextEngine& engine, const std::vector<TextRequest>& all,
 
 BOOST_AUTO_TEST_CASE(texts_do_not_depend_on_other_requests_or_threads) {
   const auto model = tiny_model();
-  const std::vector<TextRequest> all = requests();
+  const std::vector<TextRequest> all = requests(*model);
   std::vector<TextDelta> alone;
   std::set<Finish> finishes;
   {
@@ -178,12 +193,80 @@ BOOST_AUTO_TEST_CASE(texts_do_not_depend_on_other_requests_or_threads) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(texts_are_the_same_with_few_blocks_and_reused_prefixes) {
+  const auto model = tiny_model();
+  std::vector<TextRequest> all = requests(*model);
+  std::vector<TextDelta> alone;
+  std::int64_t block_bytes = 0;
+  {
+    TextEngine engine(model, {.slots = 1, .reuse_prefixes = false, .threads = 1});
+    const TextEngineStatus status = engine.status();
+    block_bytes = engine.options().cache_bytes / status.cache_blocks;
+    BOOST_TEST(status.cache_blocks * status.block_tokens == 96);
+    for (const TextRequest& request : all) {
+      alone.push_back(engine.generate(request));
+      BOOST_TEST(alone.back().cached_tokens == 0);
+    }
+    BOOST_TEST(engine.status().used_blocks == 0);
+  }
+  for (const bool reuse : {false, true}) {
+    TextEngine engine(model, {.slots = 16,
+                              .chunk = 16,
+                              .cache_bytes = 5 * block_bytes + block_bytes - 1,
+                              .reuse_prefixes = reuse,
+                              .threads = 1});
+    BOOST_TEST(engine.options().cache_bytes == 5 * block_bytes);
+    BOOST_TEST(engine.memory().caches >= 5 * block_bytes);
+    check_texts(engine, all, alone);
+    BOOST_TEST(engine.status().preempted > 0);
+    BOOST_TEST(engine.status().used_blocks == 0);
+    BOOST_TEST((engine.status().cached_tokens > 0) == reuse);
+  }
+  // Two whole blocks of the prompt are reused by the next request, the last token never is.
+  for (const std::size_t length : {64U, 70U}) {
+    TextEngine engine(model, {.slots = 2, .threads = 1});
+    const TextRequest request{.prompt = TokenIds(length, 7), .options = {.max_new = 20}};
+    const TextDelta first = engine.generate(request), second = engine.generate(request);
+    check_equal(second, first);
+    BOOST_TEST(first.cached_tokens == 0);
+    BOOST_TEST(second.cached_tokens == (length == 64 ? 32 : 64));
+  }
+  const std::int64_t least = 3 * block_bytes;
+  BOOST_CHECK_EXCEPTION(
+      TextEngine(model, {.cache_bytes = least - 1}), ArgumentError,
+      says("cache_bytes is " + std::to_string(least - 1) + ", but a text of 96 tokens needs " +
+           std::to_string(least) + " bytes of keys and values: increase it"));
+  BOOST_TEST(TextEngine(model, {.cache_bytes = least}).status().cache_blocks == 3);
+}
+
+BOOST_AUTO_TEST_CASE(constrained_texts_are_valid_when_they_end) {
+  const auto model = tiny_model();
+  TextEngine engine(model, {.slots = 2, .threads = 1});
+  TextRequest request{.prompt = {3, 1}, .options = {.max_new = 40}};
+  request.options.constraint = regex(*model, "ab{2}[cd]");
+  const TextDelta reply = engine.generate(request);
+  BOOST_TEST((reply.text == "abbc" || reply.text == "abbd"));
+  BOOST_TEST((reply.finish == Finish::stop));  // nothing else can follow
+  BOOST_TEST(reply.tokens.size() == 4U);
+  // An end id is allowed as soon as the text is complete, and not before.
+  request.options.constraint = regex(*model, "(ab)+");
+  request.options.eos_id = end_id(*model);
+  request.options.logit_bias = {{end_id(*model), 1000}};
+  const TextDelta ended = engine.generate(request);
+  BOOST_TEST(ended.text.substr(0, 2) == "ab");
+  BOOST_TEST(ended.tokens.size() == 3U);
+  BOOST_TEST((ended.finish == Finish::end));
+  // The limit of the length is reported, because the text may be incomplete.
+  request.options.max_new = 1;
+  BOOST_TEST((engine.generate(request).finish == Finish::length));
+}
+
 BOOST_AUTO_TEST_CASE(texts_are_those_of_the_model_s_own_generator) {
   const auto model = tiny_model();
   Session session(*model->graph, model->store, {.threads = 1, .batch_invariant = true});
   const auto generator = model->text_generator(session);
   TextEngine engine(model, {.slots = 4, .chunk = 8, .threads = 1});
-  const std::vector<TextRequest> all = requests();
+  const std::vector<TextRequest> all = requests(*model);
   for (std::size_t i = 0; i < all.size(); i += 5) {
     BOOST_TEST_CONTEXT("request " << i) {
       const TextDelta reply = engine.generate(all[i]);
@@ -398,7 +481,7 @@ BOOST_AUTO_TEST_CASE(invalid_requests_and_options_are_rejected) {
   refuses({.capacity = -1}, "capacity");
   refuses({.chunk = 0}, "chunk");
   refuses({.queue = -1}, "queue must be at least 0, not -1");
-  refuses({.threads = -1}, "threads must be at least 0, not -1");
+  refuses({.threads = -1}, "threads is -1; it must be in 1..4096");
 }
 
 }  // namespace
