@@ -198,7 +198,7 @@ void Routes::tokenize(const std::shared_ptr<Exchange>& exchange) {
     ids.assign(encoded.begin(), encoded.end());
   }
   Json pieces = Json::array();
-  for (const std::int64_t id : ids) pieces.push_back(tokenizer.piece(id));
+  for (const std::int64_t id : ids) pieces.push_back(model.entry->token_bytes(id));
   post_json(exchange, json_text({{"model", model.name},
                                  {"count", ids.size()},
                                  {"max_model_len", model.entry->model().context()},

@@ -54,8 +54,8 @@ async function status(model) {
   return (await response.json()).models.find((entry) => entry.name === model);
 }
 
-// A text of at least `n` letters, however the model was trained.
-const long = (n) => ({ structured_outputs: { regex: `[a-z]{${n},}` }, max_tokens: n });
+// Options for a text of `n` tokens, however the model was trained.
+const long = (n) => ({ structured_outputs: { regex: `[a-z]{${4 * n},}` }, max_tokens: n });
 
 const weather = {
   type: "function",

@@ -57,7 +57,7 @@ try {
   await check("an answer is streamed and its figures are shown", async () => {
     // A format that makes answers long, however the model was trained.
     await browser.choose("#format", "regex");
-    await set("format-text", "[a-z]{900,}");
+    await set("format-text", "[a-z]{4000,}");
     await set("max_tokens", "800");
     await set("temperature", "1");
     await browser.run(`window.lengths = [];
