@@ -1,6 +1,6 @@
 // Writes valid files as initial corpora for the fuzzers. write_fuzz_seeds FOLDER creates
 // FOLDER/{dim,text,container,safetensors,gguf,idx,image_csv,image,audio,sentence_piece,tokenizer_json,
-// vocab_txt,merges,jsonl,token_file,chat_template,frame,handshake,shards,http_request}/*.
+// vocab_txt,merges,jsonl,token_file,chat_template,frame,handshake,shards,http_request,constraint}/*.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -89,10 +89,10 @@ void write_gguf_seeds(const std::filesystem::path& folder) {
 
 void write_seeds(const std::filesystem::path& folder) {
   for (const char* name :
-       {"dim",       "text",        "container",  "safetensors",    "gguf",           "idx",
-        "image_csv", "image",       "audio",      "sentence_piece", "tokenizer_json", "vocab_txt",
-        "merges",    "jsonl",       "token_file", "chat_template",  "frame",          "handshake",
-        "shards",    "http_request"}) {
+       {"dim",       "text",         "container",  "safetensors",    "gguf",           "idx",
+        "image_csv", "image",        "audio",      "sentence_piece", "tokenizer_json", "vocab_txt",
+        "merges",    "jsonl",        "token_file", "chat_template",  "frame",          "handshake",
+        "shards",    "http_request", "constraint"}) {
     std::filesystem::create_directories(folder / name);
   }
   write_text(folder / "dim/polynomial", "2*batch*seq - 3*seq + 1");
@@ -159,6 +159,13 @@ void write_seeds(const std::filesystem::path& folder) {
     write_text(folder / "chat_template" / name, ChatFormat::built_in(name).source());
   }
   // The first letter selects a chat (c), a completion (b), a generated text (d) or another body.
+  // The first byte selects a schema (even) or a regular expression.
+  write_text(folder / "constraint/schema",
+             R"(b{"type":"object","properties":{"a":{"type":["string","null"],
+    "pattern":"^a|b$","maxLength":5},"b":{"type":"number","minimum":-1.5,"exclusiveMaximum":12},"c":{"type":"array",
+    "items":{"$ref":"#"},"minItems":1},"d":{"anyOf":[{"enum":["x",1]},{"type":"string","format":"date"}]}},
+    "required":["b"],"additionalProperties":{"type":"integer","multipleOf":3}})");
+  write_text(folder / "constraint/regex", R"(a(?:[^a-c\d]+|\u00e4{2,3}?|.)*x?)");
   write_text(folder / "http_request/chat", R"(c{"model": "m", "messages": [
     {"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "text", "text": "Hi"}]},
     {"role": "assistant", "content": null, "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f",

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/core/parallel.h"
 #include "weft/models/generate/structured/constraint.h"
+#include "weft/models/text/tokenizers/train/new_tokenizer.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(constraint)
@@ -41,13 +43,18 @@ VocabularyPtr vocabulary_of(std::vector<std::string> bytes) {
 /// Tokens that cross the borders of strings, numbers, names and brackets.
 const std::vector<std::string>& long_tokens() {
   static const std::vector<std::string> list = {
-      "{\"",  "\"}",     "\":",   "\": ",  "\", \"",   "},",       "}}",         "]}",
-      "[[",   "]]",      "]]]",   ", ",    "\": \"",   "a\"",      "name",       "\"a\"",
-      "true", "e}",      "null",  "12",    "1.5",      "0,",       "-1",         "\\u",
-      "\\\"", "d83d",    "\\ud8", "\xC3",  "\xC3\xA4", "\xA4",     "ab",         "abc",
-      "b\",", "\"a\":1", "  ",    "\n",    "\n  ",     "false]",   "{}",         "[]",
-      "\"\"", "},{\"",   "aa",    "1}",    "2,\"b\":", "\xF0\x9F", "\x98\x80\"", "1e5",
-      ".25",  "00",      "99",    "2024-", "-02-29",   "T1"};
+      "{\"",          "\"}",        "\":",    "\": ",     "\", \"",
+      "},",           "}}",         "]}",     "[[",       "]]",
+      "]]]",          ", ",         "\": \"", "a\"",      "name",
+      "\"a\"",        "true",       "e}",     "null",     "12",
+      "1.5",          "0,",         "-1",     "\\u",      "\\\"",
+      "d83d",         "\\ud8",      "\xC3",   "\xC3\xA4", "\xA4",
+      "ab",           "abc",        "b\",",   "\"a\":1",  "  ",
+      "\n",           "\n  ",       "false]", "{}",       "[]",
+      "\"\"",         "},{\"",      "aa",     "1}",       "2,\"b\":",
+      "\xF0\x9F",     "\x98\x80\"", "1e5",    ".25",      "00",
+      "99",           "2024-",      "-02-29", "T1",       "x\xE2\x80\xA8y",
+      "z\xC3\xA4\x7F"};
   return list;
 }
 
@@ -282,6 +289,14 @@ BOOST_AUTO_TEST_CASE(objects_have_their_properties_in_order) {
                         "additionalProperties":false})"),
       {"{}", R"({"a":1})", R"({"b":1})", R"({"a":1,"b":1})"},
       {R"({"b":1,"a":1})", R"({,"b":1})", R"({"a":1,})", R"({"c":1})"});
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_completed_cannot_begin) {
+  const ConstraintPtr constraint = schema(
+      R"({"properties":{"x":false,"y":{"anyOf":[false,{"type":"array","items":false}]}},"additionalProperties":false})");
+  BOOST_TEST(accepted(constraint, R"({"x":)") == 2u);
+  check_texts(constraint, {"{}", R"({"y":[]})"}, {R"({"y":[1]})"});
+  BOOST_TEST(accepted(regex("abb[]|ac"), "abb") == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(other_properties_follow_the_known_ones) {
@@ -530,6 +545,7 @@ const std::vector<std::string>& random_schemas() {
       R"({"anyOf":[{"type":"object","properties":{"a":{"$ref":"#"}},"additionalProperties":false},
           {"type":"object","properties":{"a":{"$ref":"#"},"b":true},"required":["b"],
            "additionalProperties":false},{"type":"null"}]})",
+      R"({"type":"string","pattern":"^.*$"})",
       R"({"type":"string","format":"date-time"})",
       R"({"type":"string","format":"ipv6"})"};
   return list;
@@ -588,7 +604,7 @@ BOOST_AUTO_TEST_CASE(ambiguous_alternatives_take_bounded_memory) {
   // A regular expression whose deterministic automaton has 2^25 states.
   ConstraintState binary(regex("(a|b)*a(a|b){25}"));
   std::mt19937 random(1);
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < 6000; ++i) {
     BOOST_TEST_REQUIRE(is_set(mask_of(binary, vocabulary()->size()), 'a'));
     binary.accept(random() % 2 == 0 ? 'a' : 'b');
   }
@@ -706,6 +722,92 @@ BOOST_AUTO_TEST_CASE(limits_are_named) {
   check_error<ArgumentError>([] { regex("(a?){20000}"); },
                              "the constraint needs more than 3200000 edges of its automata "
                              "(16 x ConstraintLimits::states): simplify it or raise the limit");
+}
+
+const std::vector<std::string> kTexts(
+    20, "{\"name\": \"the l\xC3\xA4nd\", \"age\": 12} the name is [the, land] \xF0\x9F\x98\x80");
+
+BOOST_AUTO_TEST_CASE(tokens_of_every_tokenizer_are_the_bytes_that_they_add) {
+  const std::string text = "{\"name\": \"the l\xC3\xA4nd \xF0\x9F\x98\x81\", \"age\": 12}";
+  for (const LearnedKind kind : {LearnedKind::byte_bpe, LearnedKind::character_bpe}) {
+    TokenizerTrainerOptions options{.kind = kind, .vocab = 600};
+    if (kind == LearnedKind::character_bpe) options.byte_fallback = true;
+    TextList texts(kTexts);
+    Workers workers;
+    const Tokenizer tokenizer = train_tokenizer(texts, options, workers);
+    const std::int64_t end = tokenizer.eos_id() >= 0 ? tokenizer.eos_id() : 0;
+    // More ids than the tokenizer has, as in models with padded vocabularies.
+    const auto vocab = std::make_shared<const ConstraintVocabulary>(
+        tokenizer, tokenizer.vocab_size() + 9, std::vector<std::int64_t>{end});
+    ConstraintState state(Constraint::json_object(vocab));
+    for (const std::int32_t id : tokenizer.encode(text, TextPlace::middle)) {
+      const std::vector<std::uint64_t> mask = mask_of(state, vocab->size());
+      BOOST_TEST_REQUIRE(is_set(mask, id), tokenizer.piece(id));
+      for (std::int32_t other = 0; other < vocab->size(); ++other) {
+        if (other >= tokenizer.vocab_size() || tokenizer.is_special(other))
+          BOOST_TEST(!is_set(mask, other), "id " << other);
+      }
+      state.accept(id);
+    }
+    BOOST_TEST(state.is_final());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(end_ids_with_a_text_do_not_continue_texts) {
+  const auto vocab = std::make_shared<const ConstraintVocabulary>(
+      std::vector<std::string>{"a", "b", "c"}, 3, std::vector<std::int64_t>{1});
+  ConstraintState state(Constraint::regex("a(b|c)", vocab));
+  BOOST_TEST(mask_of(state, 3) == std::vector<std::uint64_t>{0b001});
+  state.accept(0);
+  BOOST_TEST(mask_of(state, 3) == std::vector<std::uint64_t>{0b100});
+  state.accept(2);
+  BOOST_TEST(mask_of(state, 3) == std::vector<std::uint64_t>{0b010});
+}
+
+BOOST_AUTO_TEST_CASE(end_ids_are_checked) {
+  check_error<ArgumentError>([] { ConstraintVocabulary({"a"}, 1, {}); },
+                             "constrained texts need at least one end id: the text could not end");
+  check_error<ArgumentError>([] { ConstraintVocabulary({"a"}, 1, {1}); },
+                             "end id 1 of a constraint is outside the model's 1 ids");
+}
+
+BOOST_AUTO_TEST_CASE(the_code_on_the_page_generates_valid_json) {
+  TextList texts(kTexts);
+  Workers workers;
+  const Tokenizer tokenizer = train_tokenizer(
+      texts, {.vocab = 300, .special_tokens = std::vector<std::string>{"</s>"}}, workers);
+  BOOST_TEST_REQUIRE(tokenizer.eos_id() >= 0);
+  std::mt19937 random(5);
+  const auto choose = [&](const std::vector<std::uint64_t>& words) {
+    std::int64_t id = 0;
+    while (!is_set(words, id = static_cast<std::int64_t>(random() % 300))) {
+    }
+    return id;
+  };
+
+  const auto vocabulary = std::make_shared<const ConstraintVocabulary>(
+      tokenizer, tokenizer.vocab_size(), std::vector<std::int64_t>{tokenizer.eos_id()});
+  const auto constraint = Constraint::json_schema(R"({
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer", "minimum": 0}},
+    "required": ["name", "age"],
+    "additionalProperties": false
+  })",
+                                                  vocabulary);
+  ConstraintState state(constraint);
+  std::vector<std::uint64_t> mask((vocabulary->size() + 63) / 64);
+  std::string text;
+  while (!state.is_final()) {
+    state.allowed_ids(mask);
+    const std::int64_t id = choose(mask);  // for example the most likely allowed id
+    if (id == tokenizer.eos_id()) break;
+    state.accept(id);
+    text += tokenizer.decode(std::vector<std::int64_t>{id});
+  }
+  const Json value = Json::parse(text);
+  BOOST_TEST(value.size() == 2u);
+  BOOST_TEST(value["name"].is_string());
+  BOOST_TEST(value["age"] >= 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -213,9 +213,7 @@ Grammar GrammarBuilder::finish(std::int32_t root) && {
     const auto dead = [&](std::int32_t to) { return useful.states[index(to)] == 0; };
     std::erase_if(state.bytes, [&](const ByteEdge& edge) { return dead(edge.to); });
     std::erase_if(state.empty, dead);
-    std::erase_if(state.calls, [&](const CallEdge& edge) {
-      return dead(edge.to) || useful.rules[index(edge.rule)] == 0;
-    });
+    std::erase_if(state.calls, [&](const CallEdge& edge) { return dead(edge.to); });
   }
   // A call of a rule that can be empty may be skipped. Positions therefore ignore empty texts of a
   // rule that has just been called.

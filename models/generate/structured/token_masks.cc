@@ -104,8 +104,7 @@ std::unique_ptr<TokenMasks::Part> TokenMasks::part(std::span<const std::int32_t>
       }
       path[at.depth] = state;
       const bool is_leaf = at.end == n + 1, is_end = known_[index(state)].is_end;
-      if (!is_leaf && !is_end && at.plain != TokenTrie::kNotPlain &&
-          at.plain <= plain_characters(state)) {
+      if (!is_leaf && at.plain != TokenTrie::kNotPlain && at.plain <= plain_characters(state)) {
         allow(at.ids, trie_.nodes[at.end].ids);
         n = at.end;
         continue;
@@ -185,7 +184,7 @@ std::int32_t TokenMasks::after_or_restart(std::int32_t state, std::uint8_t byte,
   return after(path.back(), byte);
 }
 
-/// Returns the state to which every plain character leads, if there is one and it is no end.
+/// Returns the state to which every plain character leads, if there is one.
 std::int32_t TokenMasks::after_plain(std::int32_t state) {
   if (known_[index(state)].after_plain != kUnknown) return known_[index(state)].after_plain;
   known_[index(state)].after_plain = kDead;
@@ -201,7 +200,7 @@ std::int32_t TokenMasks::after_plain(std::int32_t state) {
                         std::uint8_t next_first, std::uint8_t next_last) {
     for (std::size_t byte = first; byte <= last; ++byte) {
       const std::int32_t to = after(from, static_cast<std::uint8_t>(byte));
-      if (to < 0 || known_[index(to)].is_end) return false;
+      if (to < 0) return false;
       if (left > 0) {
         const auto same = [&](const Inside& other) {
           return other.state == to && other.left == left && other.first == next_first &&
@@ -236,8 +235,7 @@ std::int32_t TokenMasks::after_plain(std::int32_t state) {
   // U+2000 .. U+203F begin with E2 80. Two of them are not plain.
   const std::int32_t lead = after(state, 0xE2);
   const std::int32_t second = lead < 0 ? kDead : after(lead, 0x80);
-  if (second < 0 || known_[index(second)].is_end || !read(second, 0x80, 0xA7, 0, 0, 0) ||
-      !read(second, 0xAA, 0xBF, 0, 0, 0))
+  if (second < 0 || !read(second, 0x80, 0xA7, 0, 0, 0) || !read(second, 0xAA, 0xBF, 0, 0, 0))
     return kDead;
   for (std::size_t i = 0; i < work.size(); ++i) {
     const Inside inside = work[i];
@@ -246,8 +244,8 @@ std::int32_t TokenMasks::after_plain(std::int32_t state) {
   return known_[index(state)].after_plain = result;
 }
 
-/// Returns a number of plain characters that may follow, whichever they are, without an end before
-/// or after any of them. At most kMostPlain, or more than any token has.
+/// Returns a number of plain characters that may follow, whichever they are. At most kMostPlain, or
+/// more than any token has.
 std::int32_t TokenMasks::plain_characters(std::int32_t state) {
   if (known_[index(state)].plain != kUnknown) return known_[index(state)].plain;
   std::int32_t count = 0;
