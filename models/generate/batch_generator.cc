@@ -7,6 +7,7 @@
 #include "weft/core/error.h"
 #include "weft/models/generate/next_id.h"
 #include "weft/models/generate/window_caches.h"
+#include "weft/models/layers/attention/positions.h"
 
 namespace weft {
 namespace {
@@ -121,7 +122,7 @@ std::vector<RequestToken> BatchGenerator::step() {
 void BatchGenerator::advance() {
   start_waiting();
   std::vector<SlotTokens> tokens;
-  std::vector<Requests::iterator> selected;
+  std::vector<Selected> selected;
   std::int64_t chunk = slots_.options().chunk, taken = 0;
   for (auto it = requests_.begin(); it != requests_.end(); ++it) {
     Request& request = it->second;
@@ -143,71 +144,114 @@ void BatchGenerator::advance() {
     added.ids.assign(request.ids.end() - left, request.ids.end() - left + count);
     added.wanted = count == left ? 1 : 0;
     added.text_length = left > 1 ? request.prompt : 0;
-    if (count == left) selected.push_back(it);
+    if (count == left) selected.push_back({it, tokens.size() - 1, std::ssize(selected)});
     if (left > 1) chunk -= count;
   }
+  if (speculation_) add_proposals(tokens, selected, taken);
   const Tensor logits = slots_.step(tokens);
   if (!selected.empty()) select(selected, logits);
 }
 
-void BatchGenerator::select(const std::vector<Requests::iterator>& requests, const Tensor& logits) {
-  const std::span<const float> rows = logits.span<float>();
-  const std::size_t vocab = rows.size() / requests.size();
-  std::vector<RequestToken> tokens(requests.size());
+void BatchGenerator::add_proposals(std::vector<SlotTokens>& tokens, std::vector<Selected>& selected,
+                                   std::int64_t taken) {
+  std::int64_t rows = 0;
+  for (const SlotTokens& part : tokens) rows += std::ssize(part.ids);
+  std::vector<SpeculatedText> texts;
+  std::vector<Selected*> stepped;
+  for (Selected& one : selected) {
+    const Request& request = one.request->second;
+    // The rotation of several tokens that depends on the length of the text would differ from that
+    // of single ones.
+    if (tokens[one.part].ids.size() > 1 ||
+        (depends_on_length(config_.rotary_scaling) &&
+         std::ssize(request.ids) + Speculation::kRows > config_.rotary_context))
+      continue;
+    texts.push_back({one.request->first, request.ids, request.options, request.lengths,
+                     request.constraint ? &*request.constraint : nullptr});
+    stepped.push_back(&one);
+  }
+  const std::vector<TokenIds> proposed = speculation_->propose(texts, rows);
+  for (std::size_t i = 0; i < stepped.size(); ++i) {
+    SlotTokens& part = tokens[stepped[i]->part];
+    const std::int64_t more = slots_.blocks_needed(part.slot, 1 + std::ssize(proposed[i])) -
+                              slots_.blocks_needed(part.slot, 1);
+    if (taken + more > slots_.free_blocks()) continue;
+    taken += more;
+    part.ids.insert(part.ids.end(), proposed[i].begin(), proposed[i].end());
+    part.wanted = std::ssize(part.ids);
+    stepped[i]->proposed = proposed[i];
+  }
+  std::int64_t row = 0;
+  for (Selected& one : selected) {
+    one.row = row;
+    row += tokens[one.part].wanted;
+  }
+}
+
+std::vector<RequestToken> BatchGenerator::next_tokens(const Selected& selected,
+                                                      const Tensor& logits,
+                                                      std::vector<double>& scores) {
+  Request& request = selected.request->second;
+  ConstraintState* const constraint = request.constraint ? &*request.constraint : nullptr;
+  const auto vocab = static_cast<std::size_t>(logits.size(1));
+  std::vector<RequestToken> tokens;
+  for (bool ends = false; !ends;) {
+    const std::size_t number = tokens.size();
+    const auto row = logits.span<float>().subspan(
+        (static_cast<std::size_t>(selected.row) + number) * vocab, vocab);
+    RequestToken& token = tokens.emplace_back();
+    token.request = selected.request->first;
+    token.cached = request.cached;
+    try {
+      NewToken next =
+          next_id(request.options, request.lengths, request.ids, 0,
+                  fmt::format("request {}", token.request), row, scores, request.top, constraint);
+      token.id = next.token.id;
+      token.log_probability = next.token.log_probability;
+      token.top = std::move(next.top);
+      request.ids.push_back(token.id);
+      token.finish = finish_of(request.options, request.lengths, request.ids, constraint);
+    } catch (const DataError&) {
+      token.error = std::current_exception();
+    }
+    ends = token.finish || token.error || number == selected.proposed.size() ||
+           token.id != selected.proposed[number];
+  }
+  return tokens;
+}
+
+void BatchGenerator::select(const std::vector<Selected>& selected, const Tensor& logits) {
+  std::vector<std::vector<RequestToken>> tokens(selected.size());
   scores_.resize(static_cast<std::size_t>(workers_.slots()));
   workers_.for_chunks(
-      std::ssize(requests),
+      std::ssize(selected),
       [&](std::int64_t chunk, int worker) {
         const auto i = static_cast<std::size_t>(chunk);
-        Request& request = requests[i]->second;
-        RequestToken& token = tokens[i];
-        token.request = requests[i]->first;
-        token.cached = request.cached;
-        try {
-          NewToken next =
-              next_id(request.options, request.lengths, request.ids, 0,
-                      fmt::format("request {}", token.request), rows.subspan(i * vocab, vocab),
-                      scores_[static_cast<std::size_t>(worker)], request.top,
-                      request.constraint ? &*request.constraint : nullptr);
-          token.id = next.token.id;
-          token.log_probability = next.token.log_probability;
-          token.top = std::move(next.top);
-          request.ids.push_back(token.id);
-          token.finish = finish_of(request.options, request.lengths, request.ids,
-                                   request.constraint ? &*request.constraint : nullptr);
-        } catch (const DataError&) {
-          token.error = std::current_exception();
-        }
+        tokens[i] = next_tokens(selected[i], logits, scores_[static_cast<std::size_t>(worker)]);
       },
-      static_cast<double>(rows.size()));
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (tokens[i].finish || tokens[i].error) end(requests[i]);
-    ready_.push_back(std::move(tokens[i]));
+      static_cast<double>(logits.numel()));
+  for (std::size_t i = 0; i < selected.size(); ++i) {
+    const auto& [it, part, row, proposed] = selected[i];
+    const RequestToken& last = tokens[i].back();
+    const std::size_t count = tokens[i].size();
+    if (!proposed.empty()) {
+      const bool is_accepted =
+          count <= proposed.size() && !last.error && last.id == proposed[count - 1];
+      speculation_->record(it->first, std::ssize(proposed), std::ssize(tokens[i]) - !is_accepted);
+    }
+    if (last.finish || last.error) {
+      end(it);
+    } else if (!proposed.empty()) {
+      slots_.truncate(it->second.slot, std::ssize(it->second.ids) - 1);
+    }
+    std::move(tokens[i].begin(), tokens[i].end(), std::back_inserter(ready_));
   }
 }
 
 void BatchGenerator::end(Requests::iterator request) {
   if (request->second.slot >= 0) slots_.drop(request->second.slot);
+  if (speculation_) speculation_->drop(request->first);
   requests_.erase(request);
-}
-
-void BatchGenerator::run_largest() {
-  const DecodeSlotsOptions& options = slots_.options();
-  const auto run = [&](std::int64_t texts, std::int64_t first) {
-    std::vector<SlotTokens> tokens;
-    for (std::int64_t i = 0; i < texts; ++i) {
-      const std::int64_t count = i == 0 ? first : 1;
-      tokens.push_back({slots_.add(), TokenIds(static_cast<std::size_t>(count)), 1});
-    }
-    slots_.step(tokens);
-    for (const SlotTokens& text : tokens) slots_.drop(text.slot);
-  };
-  const std::int64_t chunk = std::min(options.chunk, options.capacity);
-  const std::int64_t texts =
-      std::min(options.slots, 1 + slots_.free_blocks() - slots_.blocks_for(chunk));
-  run(1, chunk);
-  run(texts, 1);
-  run(texts, chunk);
 }
 
 bool BatchGenerator::cancel(std::int64_t request) {

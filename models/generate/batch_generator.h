@@ -5,6 +5,7 @@
 #include <deque>
 #include <exception>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "weft/models/generate/next_id.h"
 #include "weft/models/generate/options.h"
 #include "weft/models/generate/slots.h"
+#include "weft/models/generate/speculation.h"
 #include "weft/models/generate/structured/constraint.h"
 
 namespace WEFT_API weft {
@@ -63,6 +65,14 @@ class BatchGenerator {
   std::int64_t add(TokenIds prompt, const GenerationOptions& options = {}, std::int64_t top = -1,
                    std::int64_t adapter = 0);
 
+  /// Speculative decoding: each run of the model checks up to `most` ids that `proposer` proposes
+  /// for the running texts. Texts do not change, but each run can yield several ids of a text.
+  void speculate(std::unique_ptr<Proposer> proposer, std::int64_t most) {
+    speculation_.emplace(std::move(proposer), most);
+  }
+  /// Returns the counters of speculative decoding, or null without it.
+  const Speculation* speculation() const { return speculation_ ? &*speculation_ : nullptr; }
+
   /// Throws what add() would throw. Any thread may call this function at any time.
   void check(const TokenIds& prompt, const GenerationOptions& options) const;
 
@@ -84,7 +94,7 @@ class BatchGenerator {
   bool can_start(std::int64_t tokens) const { return waiting() == 0 && fits(tokens); }
   /// Runs the model on the largest batches, so that later runs need no more memory. May be called
   /// before the first request.
-  void run_largest();
+  void run_largest() { slots_.run_largest(speculation_ ? Speculation::kRows : 1); }
   const DecodeSlots& slots() const { return slots_; }
   /// Returns the number of times that a request was preempted.
   std::int64_t preempted() const { return preempted_; }
@@ -115,9 +125,22 @@ class BatchGenerator {
   void start_waiting();
   void preempt_newest();
   void advance();
-  /// Selects the next ids of requests, which correspond to the rows of `logits`, and ends requests
-  /// with their last id.
-  void select(const std::vector<Requests::iterator>& requests, const Tensor& logits);
+  /// A request of a step, and its part of the step. Its logits are those after its last id and
+  /// after each proposed id.
+  struct Selected {
+    Requests::iterator request;
+    std::size_t part;
+    std::int64_t row = 0;  // of its first logits
+    TokenIds proposed = {};
+  };
+  /// Adds proposed ids to the parts of a step, if there are enough blocks after the `taken` ones.
+  void add_proposals(std::vector<SlotTokens>& tokens, std::vector<Selected>& selected,
+                     std::int64_t taken);
+  /// Selects the next ids of requests, and ends requests with their last id.
+  void select(const std::vector<Selected>& selected, const Tensor& logits);
+  /// Selects the next ids of one request: one, and another one after each accepted proposal.
+  std::vector<RequestToken> next_tokens(const Selected& selected, const Tensor& logits,
+                                        std::vector<double>& scores);
   void end(Requests::iterator request);
 
   DecodeSlots slots_;
@@ -126,6 +149,7 @@ class BatchGenerator {
   Requests requests_;  // by number, which is also the order of waiting requests
   std::deque<RequestToken> ready_;
   Workers workers_;
+  std::optional<Speculation> speculation_;
   std::vector<std::vector<double>> scores_;  // a buffer for each worker
 };
 

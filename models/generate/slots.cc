@@ -382,4 +382,24 @@ Tensor DecodeSlots::prefill(std::int64_t slot, std::span<const std::int64_t> ids
   return logits;
 }
 
+void DecodeSlots::run_largest(std::int64_t rows) {
+  const auto run = [&](std::int64_t texts, std::int64_t first, std::int64_t wanted) {
+    std::vector<SlotTokens> tokens;
+    for (std::int64_t i = 0; i < texts; ++i) {
+      const std::int64_t count = i == 0 ? first : 1;
+      tokens.push_back({add(), TokenIds(static_cast<std::size_t>(count)), i == 0 ? wanted : 1});
+    }
+    step(tokens);
+    for (const SlotTokens& text : tokens) drop(text.slot);
+  };
+  const std::int64_t chunk = std::min(options_.chunk, options_.capacity);
+  const std::int64_t texts = std::min(options_.slots, 1 + free_blocks() - blocks_for(chunk));
+  run(1, chunk, 1);
+  run(texts, 1, 1);
+  run(texts, chunk, 1);
+  const std::int64_t all = std::min(rows, options_.capacity);
+  run(1, all, all);
+  if (texts > 1 && all > 1) run(2, all - 1, all - 1);
+}
+
 }  // namespace weft

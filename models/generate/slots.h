@@ -129,6 +129,11 @@ class DecodeSlots {
   Tensor prefill(std::int64_t slot, std::span<const std::int64_t> ids,
                  std::optional<std::int64_t> text_length = std::nullopt);
 
+  /// Runs the model on the largest batches, so that later runs need no more memory: texts in all
+  /// slots, a chunk of a prompt, and both, and `rows` tokens of which all logits are wanted. To be
+  /// called while no slot is in use.
+  void run_largest(std::int64_t rows = 1);
+
  private:
   /// The tokens of a slot. Block i contains the tokens from i * block on.
   struct Text {

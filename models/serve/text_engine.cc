@@ -12,6 +12,7 @@
 #include "weft/models/generate/batch_generator.h"
 #include "weft/models/generate/stop_texts.h"
 #include "weft/models/serve/adapters.h"
+#include "weft/models/serve/draft.h"
 #include "weft/models/serve/fair_queue.h"
 #include "weft/models/text/tokenizers/text_stream.h"
 
@@ -35,6 +36,12 @@ DecodeSlotsOptions slots_options(TextEngineOptions& options, const GptConfig& co
   constexpr std::int64_t kDefaultBytes = std::int64_t{1} << 30;
   at_least("queue", options.queue, 0);
   at_least("cache_bytes", options.cache_bytes, 0);
+  at_least("speculate", options.speculate, 0);
+  if (options.draft != nullptr && options.speculate == 0) {
+    throw ArgumentError(
+        "there is a draft model, but speculate is 0: set TextEngineOptions::speculate to the "
+        "maximum number of tokens that it proposes per step");
+  }
   if (options.capacity == 0) options.capacity = config.context;
   DecodeSlotsOptions result{.slots = options.slots,
                             .capacity = options.capacity,
@@ -116,9 +123,17 @@ struct TextEngine::Impl {
 
   /// Plans the memory of the largest runs before the first request.
   void plan_memory() {
+    if (options.draft != nullptr) {
+      draft = std::make_unique<Draft>(*model, options.draft, batch.slots().options(),
+                                      session.options());
+      batch.speculate(draft->take_proposer(), options.speculate);
+    } else if (options.speculate > 0) {
+      batch.speculate(std::make_unique<PromptLookup>(), options.speculate);
+    }
     batch.run_largest();
     for (const VariableStore::MemoryEntry& entry : slots.store->memory())
       memory.weights += static_cast<std::int64_t>(entry.bytes + entry.packed_bytes);
+    if (draft) memory.weights += draft->memory().weights;
     measure_memory();
     counters.cache_blocks = batch.slots().options().blocks;
     counters.block_tokens = batch.slots().options().block;
@@ -127,6 +142,10 @@ struct TextEngine::Impl {
   void measure_memory() {
     memory.caches = static_cast<std::int64_t>(session.own_bytes());
     memory.arena = static_cast<std::int64_t>(session.arena_bytes());
+    if (draft) {
+      const TextEngineMemory more = draft->memory();
+      memory.caches += more.caches, memory.arena += more.arena;
+    }
   }
 
   /// Checks a request, and limits its length to the capacity.
@@ -246,6 +265,10 @@ struct TextEngine::Impl {
       const std::lock_guard lock(mutex);
       counters.busy_seconds += std::chrono::duration<double>(Clock::now() - begin).count();
       counters.preempted = batch.preempted();
+      if (const Speculation* speculation = batch.speculation()) {
+        counters.proposed_tokens = speculation->proposed();
+        counters.accepted_tokens = speculation->accepted();
+      }
       measure_memory();
       counters.used_blocks = counters.cache_blocks - batch.slots().free_blocks();
     }
@@ -322,6 +345,7 @@ struct TextEngine::Impl {
   TextEngineOptions options;
   SlotsModel slots;
   Session session;
+  std::unique_ptr<Draft> draft;
   BatchGenerator batch;                            // used by the engine's thread only
   std::map<std::int64_t, RequestPointer> running;  // by number in the batch; ditto
 

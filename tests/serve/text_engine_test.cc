@@ -23,9 +23,11 @@ using testing::says;
 using Clock = std::chrono::steady_clock;
 
 /// A decoder with random weights over 25 characters, some of which have several bytes.
-std::shared_ptr<const LanguageModel> tiny_model(std::int64_t context = 96) {
+std::shared_ptr<const LanguageModel> tiny_model(
+    std::int64_t context = 96, std::uint64_t seed = 4,
+    const std::string& characters = "abcdefghijklmnopqrstuvwé€𝄞 .") {
   GptConfig config = GptConfig::llama();
-  const Tokenizer tokenizer = CharacterTokenizer::from_text("abcdefghijklmnopqrstuvwé€𝄞 .");
+  const Tokenizer tokenizer = CharacterTokenizer::from_text(characters);
   config.vocab = tokenizer.vocab_size();
   config.layers = 2;
   config.heads = 4;
@@ -35,7 +37,7 @@ std::shared_ptr<const LanguageModel> tiny_model(std::int64_t context = 96) {
   config.context = context;
   config.initializer_range = 0.4;  // large enough for clearly non-uniform predictions
   auto model = std::make_shared<LanguageModel>(build_language_model(config, tokenizer, {}));
-  Session(*model->graph, model->store, {.seed = 4}).initialise();
+  Session(*model->graph, model->store, {.seed = seed}).initialise();
   return model;
 }
 
@@ -237,6 +239,49 @@ BOOST_AUTO_TEST_CASE(texts_are_the_same_with_few_blocks_and_reused_prefixes) {
       says("cache_bytes is " + std::to_string(least - 1) + ", but a text of 96 tokens needs " +
            std::to_string(least) + " bytes of keys and values: increase it"));
   BOOST_TEST(TextEngine(model, {.cache_bytes = least}).status().cache_blocks == 3);
+}
+
+BOOST_AUTO_TEST_CASE(proposed_tokens_do_not_change_texts) {
+  const auto model = tiny_model();
+  const std::vector<TextRequest> all = requests(*model);
+  std::vector<TextDelta> alone;
+  {
+    TextEngine engine(model, {.slots = 1, .threads = 1});
+    for (const TextRequest& request : all) alone.push_back(engine.generate(request));
+  }
+  for (const std::int64_t slots : {1, 4, 16}) {
+    for (const auto& draft : {std::shared_ptr<const LanguageModel>(), model, tiny_model(96, 9)}) {
+      BOOST_TEST_CONTEXT(slots << " slots, draft model " << (draft != nullptr)) {
+        TextEngine engine(
+            model, {.slots = slots, .chunk = 16, .threads = 2, .speculate = 6, .draft = draft});
+        const TextEngineMemory memory = engine.memory();
+        check_texts(engine, all, alone);
+        BOOST_TEST(engine.memory().arena == memory.arena);
+        BOOST_TEST(engine.memory().caches == memory.caches);
+        const TextEngineStatus status = engine.status();
+        BOOST_TEST(status.failed == 0);
+        BOOST_TEST(status.proposed_tokens > 0);
+        if (slots < 16) BOOST_TEST(status.accepted_tokens > 0);
+        BOOST_TEST((status.accepted_tokens == status.proposed_tokens) == (draft == model));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_draft_model_needs_the_vocabulary_of_the_model) {
+  const auto model = tiny_model(), other = tiny_model(96, 9, "abcdefghijklmnopqrstuvwxé€𝄞 ");
+  BOOST_CHECK_EXCEPTION(TextEngine(model, {.speculate = 2, .draft = other}), ArgumentError,
+                        says("token 1 is '"));
+  BOOST_CHECK_EXCEPTION(TextEngine(model, {.speculate = 2, .draft = tiny_model(96, 9, "abc")}),
+                        ArgumentError, says("the draft model has "));
+  BOOST_CHECK_EXCEPTION(TextEngine(model, {.draft = model}), ArgumentError,
+                        says("there is a draft model, but speculate is 0"));
+  BOOST_CHECK_EXCEPTION(TextEngine(model, {.speculate = -1}), ArgumentError,
+                        says("speculate must be at least 0, not -1"));
+  const TextEngine engine(model, {.slots = 2}),
+      drafting(model, {.slots = 2, .speculate = 2, .draft = tiny_model()});
+  BOOST_TEST(drafting.memory().weights == 2 * engine.memory().weights);
+  BOOST_TEST(drafting.memory().caches > engine.memory().caches);
 }
 
 BOOST_AUTO_TEST_CASE(constrained_texts_are_valid_when_they_end) {
