@@ -65,12 +65,14 @@ struct ServedModel::Impl {
       tokenizer = &encodes->tokenizer;
       context = encodes->reader().longest();
     }
-    if (generates != nullptr && generates->no_tokenizer.empty()) tokenizer = &generates->tokenizer;
     start(session, *model);
+    if (generates != nullptr) {
+      if (generates->no_tokenizer.empty()) tokenizer = &generates->tokenizer;
+      context = generates->text_generator(*session)->context();
+    }
     if (const auto language = std::dynamic_pointer_cast<const LanguageModel>(model)) {
       text = std::make_unique<TextEngine>(language, options.text);
       generator = language->text_generator(*session);
-      context = generator->context();
       uses.push_back(Use::generate);
       if (generator->chat_format() != nullptr) uses.push_back(Use::chat);
     }

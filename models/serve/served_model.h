@@ -98,7 +98,7 @@ class ServedModel {
   std::int64_t created() const;
   /// Returns the tokenizer; null for models without one.
   const Tokenizer* tokenizer() const;
-  /// Returns the maximum number of tokens of a text.
+  /// Returns the maximum number of tokens of a text, or the largest number if there is no limit.
   std::int64_t context() const;
 
   /// Returns the engine, or null unless the model is a decoder.

@@ -165,6 +165,41 @@ BOOST_AUTO_TEST_CASE(cancelled_and_late_requests_end_without_running) {
   BOOST_TEST(!doors.queue.cancel(3));
 }
 
+BOOST_AUTO_TEST_CASE(requests_of_many_threads_have_their_own_results) {
+  constexpr int kThreads = 4, kRequests = 50;
+  BatchQueue queue({.batch_tokens = 16});
+  const auto run = [](const Request::Inputs& inputs) {
+    Texts found;
+    for (const std::string* text : inputs) found.push_back("[" + *text + "]");
+    return found;
+  };
+  std::vector<std::future<int>> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.push_back(std::async(std::launch::async, [&queue, &run, t] {
+      int wrong = 0;
+      for (int i = 0; i < kRequests; ++i) {
+        const std::string name = std::to_string(t) + "." + std::to_string(i);
+        std::promise<Texts> end;
+        const std::int64_t number = queue.add(std::make_unique<Request>(
+            i % 3 == 0 ? "a" : "b", std::vector<std::int64_t>{1 + i % 5, 20},
+            Texts{name, name + " long"}, run, [&end](Texts found, std::exception_ptr error) {
+              error != nullptr ? end.set_exception(error) : end.set_value(std::move(found));
+            }));
+        if (i % 7 == 0) queue.cancel(number);
+        try {
+          const Texts found = end.get_future().get();
+          wrong += found == Texts{"[" + name + "]", "[" + name + " long]"} ? 0 : 1;
+        } catch (const CancelledError&) {
+          wrong += i % 7 == 0 ? 0 : 1;
+        }
+      }
+      return wrong;
+    }));
+  }
+  for (auto& thread : threads) BOOST_TEST(thread.get() == 0);
+  BOOST_TEST(queue.status().requests == kThreads * kRequests);
+}
+
 BOOST_AUTO_TEST_CASE(the_destructor_ends_all_requests) {
   std::future<Texts> result;
   {

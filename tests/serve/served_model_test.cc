@@ -294,6 +294,7 @@ BOOST_AUTO_TEST_CASE(translations_are_the_same_alone_and_among_others) {
           outputs.push_back(output.text);
         return outputs;
       });
+  BOOST_TEST(model.context() == 48);
   Reply<TranslatedResult> blank;
   model.translate({" ", "up"}, {}, {}, blank.callback());
   BOOST_TEST(blank.get().texts.front().empty());
