@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Writes an encoder of the size of MiniLM with random weights: a Hugging Face folder for Weft, and ONNX models for its peer.
+"""Writes an encoder of the size of MiniLM or BERT-base with random weights: a Hugging Face folder for Weft, and ONNX models for its
+peer.
 
-usage: make_encoder.py VOCAB_TXT OUT
+usage: make_encoder.py VOCAB_TXT OUT [minilm|bert-base]
 
-OUT receives the folder `encoder` (a BertModel with 6 layers of width 384, 12 heads, feed-forward width 1536 and the WordPiece
-vocabulary of BERT) and two ONNX models with the same weights. Their inputs are `ids` and `mask`, int64 [batch, seq]; the output
-`vectors` [batch, 384] is the mean over the tokens of a row, normalised to length 1.
+OUT receives the folder `encoder` (a BertModel with 6 layers of width 384, 12 heads and feed-forward width 1536, or with 12 layers
+of width 768, 12 heads and feed-forward width 3072, and the WordPiece vocabulary of BERT) and four ONNX models with the same weights. Their inputs are `ids` and `mask`, int64 [batch, seq]; the output
+`vectors` [batch, width] is the mean over the tokens of a row, normalised to length 1.
  plain.onnx: the ops that torch.onnx.export writes for a BERT (opset 17)
  fused.onnx: the ops that ONNX Runtime's own optimizer for transformers writes (Attention, SkipLayerNormalization, BiasGelu)
+ int8_plain.onnx, int8_fused.onnx: ONNX Runtime's dynamic quantisation of both: int8 weights with a scale per output, products
+   MatMulInteger and QAttention of bytes with a scale and zero point per tensor (DynamicQuantizeLinear)
 """
 import array
 import json
@@ -17,8 +20,10 @@ import shutil
 import struct
 import sys
 
-WIDTH, LAYERS, HEADS, INNER, POSITIONS = 384, 6, 12, 1536, 512
-FLOAT, INT64, INT32 = 1, 7, 6
+SHAPES = {"minilm": (384, 6, 12, 1536), "bert-base": (768, 12, 12, 3072)}
+WIDTH, LAYERS, HEADS, INNER = SHAPES["minilm"]
+POSITIONS = 512
+FLOAT, INT64, INT32, INT8 = 1, 7, 6, 3
 
 
 def tensors(vocab):
@@ -114,10 +119,11 @@ class OnnxGraph:
     def int64s(self, name, values):
         return self.constant(name, INT64, (len(values),), array.array("q", values).tobytes())
 
-    def op(self, kind, inputs, domain="", **attributes):
+    def op(self, kind, inputs, domain="", outputs=1, **attributes):
         self.count += 1
         out = f"v{self.count}"
-        node = b"".join(field(1, i) for i in inputs) + field(2, out) + field(3, f"{kind}_{self.count}") + field(4, kind)
+        names = [out] + [f"{out}_{i}" for i in range(1, outputs)]
+        node = b"".join(field(1, i) for i in inputs) + b"".join(field(2, n) for n in names) + field(3, f"{kind}_{self.count}") + field(4, kind)
         for name, value in attributes.items():
             message = field(1, name)
             if isinstance(value, float):
@@ -128,7 +134,7 @@ class OnnxGraph:
                 message += b"".join(field(8, v) for v in value) + field(20, 7)
             node += field(5, message)
         self.nodes.append(node + (field(7, domain) if domain else b""))
-        return out
+        return out if outputs == 1 else names
 
     def model(self, output):
         def value(name, kind, dims):
@@ -152,8 +158,9 @@ def transposed(weight):
 
 
 class EncoderGraph:
-    def __init__(self, weights, fused):
-        self.g, self.weights, self.fused = OnnxGraph(), weights, fused
+    def __init__(self, weights, fused, int8):
+        self.g, self.weights, self.fused, self.int8 = OnnxGraph(), weights, fused, int8
+        self.read = {}  # bytes, scale and zero point of quantised inputs
         g = self.g
         self.epsilon = 1e-12
         if not fused:
@@ -169,8 +176,34 @@ class EncoderGraph:
     def matrix(self, name):
         return self.g.floats(name, *transposed(self.weights[name]))
 
+    def levels(self, x):
+        """Returns the bytes, the scale and the zero point of x."""
+        if x not in self.read:
+            self.read[x] = self.g.op("DynamicQuantizeLinear", [x], outputs=3)
+        return self.read[x]
+
+    def quantised(self, name, rows, columns, values):
+        """Adds a matrix as int8 with one scale per column, and returns the names of both and of its zero points."""
+        scales = [max(abs(v) for v in values[c::columns]) / 127 for c in range(columns)]
+        levels = array.array("b", [round(v / scales[i % columns]) for i, v in enumerate(values)])
+        g = self.g
+        return (g.constant(name + ".levels", INT8, (rows, columns), levels.tobytes()),
+                g.floats(name + ".scales", (columns,), scales),
+                g.constant(name + ".zeros", INT8, (columns,), bytes(columns)))
+
+    def product(self, name, x):
+        """Returns x times a weight."""
+        g = self.g
+        if not self.int8:
+            return g.op("MatMul", [x, self.matrix(name)])
+        (rows, columns), values = transposed(self.weights[name])
+        weight, scales, zeros = self.quantised(name, rows, columns, values)
+        levels, step, zero = self.levels(x)
+        total = g.op("Cast", [g.op("MatMulInteger", [levels, weight, zero, zeros])], to=FLOAT)
+        return g.op("Mul", [total, g.op("Mul", [step, scales])])
+
     def linear(self, name, x):
-        return self.g.op("Add", [self.g.op("MatMul", [x, self.matrix(name + ".weight")]), self.weight(name + ".bias")])
+        return self.g.op("Add", [self.product(name + ".weight", x), self.weight(name + ".bias")])
 
     def norm(self, name, x):
         return self.g.op("LayerNormalization", [x, self.weight(name + ".weight"), self.weight(name + ".bias")], axis=-1,
@@ -185,8 +218,14 @@ class EncoderGraph:
                 for part in parts:
                     packed.extend(part[r * WIDTH:(r + 1) * WIDTH])
             bias = [v for p in ("query", "key", "value") for v in self.weights[f"{name}{p}.bias"][1]]
-            return g.op("Attention", [x, g.floats(name + "packed", (WIDTH, 3 * WIDTH), packed),
-                                      g.floats(name + "bias", (3 * WIDTH,), bias), self.mask], "com.microsoft", num_heads=HEADS)
+            bias = g.floats(name + "bias", (3 * WIDTH,), bias)
+            if self.int8:
+                weight, scales, zeros = self.quantised(name + "packed", WIDTH, 3 * WIDTH, packed)
+                levels, step, zero = self.levels(x)
+                return g.op("QAttention", [levels, weight, bias, step, scales, self.mask, zero, zeros], "com.microsoft",
+                            num_heads=HEADS)
+            return g.op("Attention", [x, g.floats(name + "packed", (WIDTH, 3 * WIDTH), packed), bias, self.mask],
+                        "com.microsoft", num_heads=HEADS)
         q, k, v = (g.op("Transpose", [g.op("Reshape", [self.linear(name + p, x), self.heads])], perm=perm)
                    for p, perm in (("query", (0, 2, 1, 3)), ("key", (0, 2, 3, 1)), ("value", (0, 2, 1, 3))))
         scores = g.op("Add", [g.op("Div", [g.op("MatMul", [q, k]), self.root]), self.mask])
@@ -198,7 +237,7 @@ class EncoderGraph:
         g = self.g
         if not self.fused:
             return self.norm(layer + name + ".LayerNorm", g.op("Add", [self.linear(layer + name + ".dense", dense), x]))
-        product = g.op("MatMul", [dense, self.matrix(layer + name + ".dense.weight")])
+        product = self.product(layer + name + ".dense.weight", dense)
         return g.op("SkipLayerNormalization",
                     [product, x] + [self.weight(layer + name + p) for p in (".LayerNorm.weight", ".LayerNorm.bias", ".dense.bias")],
                     "com.microsoft", epsilon=self.epsilon)
@@ -206,8 +245,7 @@ class EncoderGraph:
     def feed_forward(self, layer, x):
         g, name = self.g, layer + "intermediate.dense"
         if self.fused:
-            product = g.op("MatMul", [x, self.matrix(name + ".weight")])
-            return g.op("BiasGelu", [product, self.weight(name + ".bias")], "com.microsoft")
+            return g.op("BiasGelu", [self.product(name + ".weight", x), self.weight(name + ".bias")], "com.microsoft")
         h = self.linear(name, x)
         erf = g.op("Add", [g.op("Erf", [g.op("Div", [h, self.root2])]), self.one])
         return g.op("Mul", [g.op("Mul", [h, erf]), self.half])
@@ -244,16 +282,18 @@ class EncoderGraph:
 
 
 def main():
-    if len(sys.argv) != 3:
+    global WIDTH, LAYERS, HEADS, INNER
+    if len(sys.argv) not in (3, 4):
         sys.exit(__doc__.strip())
-    vocab_txt, out = sys.argv[1:]
+    vocab_txt, out = sys.argv[1:3]
+    WIDTH, LAYERS, HEADS, INNER = SHAPES[sys.argv[3] if len(sys.argv) > 3 else "minilm"]
     with open(vocab_txt, encoding="utf-8") as file:
         vocab = len(file.read().split("\n")) - 1
     weights = tensors(vocab)
     write_folder(os.path.join(out, "encoder"), weights, vocab_txt, vocab)
-    for form in ("plain", "fused"):
+    for form in ("plain", "fused", "int8_plain", "int8_fused"):
         with open(os.path.join(out, form + ".onnx"), "wb") as file:
-            file.write(EncoderGraph(weights, form == "fused").build())
+            file.write(EncoderGraph(weights, form.endswith("fused"), form.startswith("int8")).build())
 
 
 if __name__ == "__main__":
