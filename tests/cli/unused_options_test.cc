@@ -213,6 +213,52 @@ BOOST_AUTO_TEST_CASE(settings_without_effect_on_a_training_run_are_rejected) {
   weft.run(train + "--stop-after 2 --save-every 1 --keep 1 --eval-every 1 --eval-batches 1");
 }
 
+#ifdef WEFT_PROGRAM_HTTP
+BOOST_AUTO_TEST_CASE(options_of_a_server_need_a_model_that_they_concern) {
+  const CommandFiles weft;
+  const std::string translator = "serve " + kWeft + "translator.weft --port 0";
+  for (const std::string option : {"--slots 2", "--chunk 8", "--context 8", "--cache-memory 1GiB",
+                                   "--speculate 2", "--max-output 5", "--chat-format chatml"}) {
+    weft.check_rejected(translator + " " + option, option.substr(0, option.find(' ')) +
+                                                       " has no effect: no model continues texts");
+  }
+  const std::string two = translator + " " + kWeft + "gpt.weft ";
+  weft.check_rejected(two + "--adapter a=" + kWeft + "gpt-lora.lora.safetensors",
+                      "--adapter with several models needs the name of one: --adapter "
+                      "MODEL:NAME=PATH");
+  weft.check_rejected(two + "--adapter x:a=none", "--adapter: there is no model 'x'");
+  weft.check_rejected(translator + " --adapter none", "--adapter none has no name");
+  weft.check_rejected(translator + " --api-key-file " + weft.write("keys", "# none\n\n"),
+                      "contains no key: write one per line");
+  weft.check_rejected("serve " + kWeft + "gpt.weft --chat-format none",
+                      "(and there is no file of that name)");
+  weft.check_rejected("serve " + kWeft + "gpt.weft " + kWeft + "gpt.weft --port 0",
+                      "two models or adapters have the name 'gpt'");
+  weft.check_rejected("serve " + kWeft + "gpt.weft --host 203.0.113.1",
+                      "cannot listen at 203.0.113.1:8080: ");
+}
+
+BOOST_AUTO_TEST_CASE(a_server_prints_its_address_logs_requests_and_stops_at_sigterm) {
+  const CommandFiles weft;
+  const std::string script =
+      "cd " + weft.path() + "\n" + WEFT_PROGRAM + " serve text=" + kWeft +
+      "gpt.weft --adapter pirate=" + kWeft +
+      "gpt-lora.lora.safetensors --port 0 --log json >served 2>log & pid=$!\n"
+      "for i in $(seq 600); do grep -q listening served && break; sleep 0.05; done\n"
+      "port=$(grep -o '127.0.0.1:[0-9]*' served | cut -d: -f2)\n"
+      "exec 3<>/dev/tcp/127.0.0.1/$port\n"
+      "printf 'GET /v1/models HTTP/1.0\\r\\n\\r\\n' >&3\ncat <&3 >reply\n"
+      "kill -TERM $pid; wait $pid\n";
+  const Outcome outcome = Shell("bash")(weft.write("serve.sh", script));
+  BOOST_TEST(outcome.code == 0, outcome.err);
+  BOOST_TEST(contains(weft.read("served"), "text: generate; context 16, 16 slots; weights "));
+  BOOST_TEST(contains(weft.read("served"), "; adapters pirate\nlistening at http://127.0.0.1:"));
+  BOOST_TEST(contains(weft.read("reply"), R"("id":"pirate")"));
+  BOOST_TEST(contains(weft.read("reply"), R"("parent":"text")"));
+  BOOST_TEST(contains(weft.read("log"), R"("method":"GET","path":"/v1/models","status":200)"));
+}
+#endif
+
 BOOST_AUTO_TEST_CASE(no_default_contradicts_an_option) {
   const CommandFiles weft;
   weft.run(with(weft.base("train seq2seq"), "--steps", "1").replace(0, 0, "") +

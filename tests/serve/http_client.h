@@ -39,8 +39,8 @@ class HttpClient {
   /// Returns the text of a POST request.
   static std::string request(const std::string& path, const std::string& json,
                              const std::string& headers = {});
-  /// Receives a reply, or what the server sent before it closed the connection. `head`: the reply
-  /// has no body.
+  /// Receives a reply, or the part of it that arrives before the server closes the connection.
+  /// `head`: the reply has no body.
   ClientReply receive(bool head = false);
   /// Receives until `text` has arrived. Returns false if the server closed the connection before.
   bool receive_until(std::string_view text);

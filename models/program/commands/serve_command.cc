@@ -219,7 +219,7 @@ class StopOnSignal {
   std::thread thread_;
 };
 
-/// Rejects options of decoders if there is none.
+/// Rejects options of decoders if no model is a decoder.
 void check_decoders(const std::vector<std::shared_ptr<ServedModel>>& models,
                     const ServeArguments& args) {
   if (std::any_of(models.begin(), models.end(),
@@ -290,12 +290,16 @@ void add_serve_command(CLI::App& app, Action& action) {
   of_decoders(options.texts("--adapter", args->adapters, OptionList::Times::repeated,
                             "LoRA adapter that requests choose by its name: NAME=PATH or, with "
                             "several models, MODEL:NAME=PATH; may be repeated"));
-  of_decoders(options.texts("--draft", args->drafts, OptionList::Times::repeated,
-                            "smaller decoder that proposes tokens for --speculate: PATH or, with "
-                            "several models, MODEL=PATH; may be repeated"));
-  of_decoders(options.integer("--speculate", args->model.text.speculate, {1, 64},
-                              "tokens that are proposed per step, by --draft or by looking up the "
-                              "last tokens in the text (default: none)"));
+  const AddedOption speculate =
+      options.integer("--speculate", args->model.text.speculate, {1, 64},
+                      "tokens that are proposed per step, by --draft or by looking up the "
+                      "last tokens in the text (default: none)");
+  of_decoders(speculate);
+  of_decoders(options
+                  .texts("--draft", args->drafts, OptionList::Times::repeated,
+                         "smaller decoder that proposes tokens for --speculate: PATH or, with "
+                         "several models, MODEL=PATH; may be repeated")
+                  .needs(speculate));
   of_decoders(options.bytes("--cache-memory", args->cache_memory,
                             "memory for keys and values per decoder, such as 4GiB (default: enough "
                             "for all slots, at most 1GiB)"));

@@ -21,8 +21,8 @@
 
 namespace weft {
 
-/// What all connections share. Belongs to the thread of the server, except for `io`, `workers` and
-/// `exchanges`.
+/// The state that all connections share. It belongs to the thread of the server, except for `io`,
+/// `workers` and `exchanges`.
 struct HttpCore {
   HttpCore(std::vector<std::shared_ptr<ServedModel>> models, HttpServerOptions given)
       : options(std::move(given)), routes(std::move(models), options) {}
@@ -102,7 +102,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool keep_ = true;      // another request may follow
   int version_ = 11;      // of HTTP, times 10
   bool chunked_ = false;  // the reply is chunked
-  bool ending_ = false;   // the reply is complete, except for what is in out_
+  bool ending_ = false;   // the handler has ended the reply; out_ is still sent
   std::string out_, writing_;
   std::size_t written_ = 0;      // of writing_
   std::size_t progress_ = 0;     // bytes since the deadline was set

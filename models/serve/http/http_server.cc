@@ -47,7 +47,7 @@ struct HttpServer::Impl {
         timer(core->io),
         most(permitted_connections(core->options.max_connections)) {}
 
-  /// Closes the connection that has waited longest for a request. Returns false if there is none.
+  /// Closes the connection that has waited longest for a request. Returns false if all have one.
   bool evict() {
     if (core->waiting.empty()) return false;
     core->waiting.front()->close();

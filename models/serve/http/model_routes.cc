@@ -201,7 +201,7 @@ void Routes::tokenize(const std::shared_ptr<Exchange>& exchange) {
   for (const std::int64_t id : ids) pieces.push_back(model.entry->token_bytes(id));
   post_json(exchange, json_text({{"model", model.name},
                                  {"count", ids.size()},
-                                 {"max_model_len", model.entry->model().context()},
+                                 {"max_model_len", json_or_null(model.entry->context())},
                                  {"tokens", ids},
                                  {"pieces", std::move(pieces)}}));
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <set>
 
 #include "weft/core/excerpt.h"
@@ -16,22 +17,23 @@ namespace weft {
 
 ModelEntry::ModelEntry(std::shared_ptr<ServedModel> model, const std::optional<ChatFormat>& format)
     : model_(std::move(model)) {
+  const Tokenizer* tokenizer = model_->tokenizer();
+  if (tokenizer == nullptr) return;
+  for (std::int32_t id = 0; id < tokenizer->vocab_size() && anchor_.empty(); ++id) {
+    if (tokenizer->is_special(id)) continue;
+    anchor_ = tokenizer->decode(std::array{std::int64_t{id}});
+    anchor_id_ = id;
+  }
   const TextGenerator* generator = model_->generator();
   if (generator == nullptr || model_->text() == nullptr) return;
   if (format) {
-    format_ = *format;
+    SpecialTexts specials = format->specials();
+    for (const auto& [name, text] : special_texts(*tokenizer)) specials[name] = text;
+    format_ = ChatFormat::from_template(format->source(), std::move(specials));
   } else if (const ChatFormat* own = generator->chat_format()) {
     format_ = *own;
   }
-  if (!generator->has_tokenizer()) return;
-  const Tokenizer& tokenizer = generator->tokenizer();
-  if (format_) end_ = answer_end(tokenizer, *format_);
-  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
-    if (tokenizer.is_special(id)) continue;
-    anchor_ = tokenizer.decode(std::array{std::int64_t{id}});
-    anchor_id_ = id;
-    if (!anchor_.empty()) break;
-  }
+  if (format_) end_ = answer_end(*tokenizer, *format_);
 }
 
 TextEngine& ModelEntry::engine() const {
@@ -46,6 +48,13 @@ const Tokenizer& ModelEntry::tokenizer() const {
   if (const Tokenizer* found = model_->tokenizer()) return *found;
   throw ApiError(400, fmt::format("the model '{}' has no tokenizer", name()), "unsupported_model",
                  "model");
+}
+
+std::optional<std::int64_t> ModelEntry::context() const {
+  if (const TextEngine* engine = model_->text()) return engine->options().capacity;
+  constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
+  if (model_->context() == kUnlimited) return std::nullopt;
+  return model_->context();
 }
 
 const ChatFormat& ModelEntry::chat_format() const {

@@ -20,16 +20,20 @@ namespace weft {
 /// A served model. Immutable after the construction, except for caches.
 class ModelEntry {
  public:
-  /// `format` replaces the chat format of the model unless it is empty.
+  /// `format` replaces the chat format of the model unless it is empty. The special tokens are
+  /// those of the model.
   ModelEntry(std::shared_ptr<ServedModel> model, const std::optional<ChatFormat>& format);
 
   ServedModel& model() const { return *model_; }
   const std::string& name() const { return model_->name(); }
   /// Returns the engine. Throws ApiError if the model does not continue texts.
   TextEngine& engine() const;
-  /// Returns the tokenizer. Throws ApiError if the model has none.
+  /// Returns the tokenizer. Throws ApiError if the model has no tokenizer.
   const Tokenizer& tokenizer() const;
-  /// Returns the chat format. Throws ApiError with a remedy if there is none.
+  /// Returns the maximum number of tokens of a text; empty if there is no limit.
+  std::optional<std::int64_t> context() const;
+  /// Returns the chat format. If the model has no chat format, throws an ApiError with
+  /// a remedy.
   const ChatFormat& chat_format() const;
   bool has_chat_format() const { return format_.has_value(); }
   /// Default options of texts, and of answers, which end with the end-of-turn mark.

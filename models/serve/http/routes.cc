@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <exception>
+#include <cctype>
+#include <utility>
 
 #include "weft/core/excerpt.h"
 #include "weft/core/version.h"
@@ -32,6 +32,27 @@ std::string host_name(const std::string& host) {
 
 bool is_loopback(const std::string& name) {
   return name == "localhost" || name == "[::1]" || name == "::1" || name.starts_with("127.");
+}
+
+/// Returns a part of a path with its escapes ("%2F") replaced.
+std::string unescaped(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto digit = [&](std::size_t at) {
+      return at < text.size() ? kDigits.find(static_cast<char>(
+                                    std::tolower(static_cast<unsigned char>(text[at]))))
+                              : std::string_view::npos;
+    };
+    const std::size_t high = digit(i + 1), low = digit(i + 2);
+    if (text[i] != '%' || high == std::string_view::npos || low == std::string_view::npos) {
+      out += text[i];
+    } else {
+      out += static_cast<char>(high * 16 + low);
+      i += 2;
+    }
+  }
+  return out;
 }
 
 constexpr std::string_view kModelsPath = "/v1/models";
@@ -168,14 +189,14 @@ void Routes::list_models(const std::shared_ptr<Exchange>& exchange) {
                  {"created", served.created()},
                  {"owned_by", "weft"}};
     if (!model.adapter.empty()) json["parent"] = served.name();
-    if (const TextEngine* engine = model.entry->model().text())
-      json["max_model_len"] = engine->options().capacity;
+    json["max_model_len"] = json_or_null(model.entry->context());
     return json;
   };
   const std::string& path = exchange->request().path;
   if (path.size() > kModelsPath.size() + 1)
-    return post_json(exchange,
-                     json_text(describe(models_.find(path.substr(kModelsPath.size() + 1)))));
+    return post_json(
+        exchange,
+        json_text(describe(models_.find(unescaped(path.substr(kModelsPath.size() + 1))))));
   Json list = Json::array();
   for (const ChosenModel& model : models_.names()) list.push_back(describe(model));
   post_json(exchange, json_text({{"object", "list"}, {"data", std::move(list)}}));

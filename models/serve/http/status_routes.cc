@@ -121,14 +121,13 @@ void Routes::status(const std::shared_ptr<Exchange>& exchange) {
     const ServedModel& model = entry->model();
     Json json = {{"name", model.name()},
                  {"uses", entry->uses()},
-                 {"context", model.context()},
+                 {"context", json_or_null(entry->context())},
                  {"chat", entry->has_chat_format()},
                  {"adapters", Json::array()},
                  {"engine", nullptr},
                  {"queue", counters_json(queue_counters(model.status()))}};
     if (const TextEngine* engine = model.text()) {
       const TextEngineMemory memory = engine->memory();
-      json["context"] = engine->options().capacity;
       json["adapters"] = engine->adapters();
       json["memory"] = {
           {"weights", memory.weights}, {"caches", memory.caches}, {"arena", memory.arena}};

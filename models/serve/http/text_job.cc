@@ -38,7 +38,6 @@ class TextJob : public std::enable_shared_from_this<TextJob> {
       choices_[i].reply.index = static_cast<std::int64_t>(i);
       choices_[i].reply.scored = plan_.requests[i].top >= 0;
     }
-    exchange_->entry.model = plan_.model.name;
   }
 
   void start() {
@@ -71,9 +70,10 @@ class TextJob : public std::enable_shared_from_this<TextJob> {
     std::int64_t code_points = 0;  // of the tokens that were sent
   };
 
-  /// All requests were accepted: processes what they have generated since then.
+  /// Called when the engine has accepted all requests. Processes the deltas that arrived before.
   void accept(const std::vector<std::int64_t>& numbers) {
     numbers_ = numbers;
+    exchange_->entry.model = plan_.model.name;
     exchange_->on_cancel([self = shared_from_this()] { self->cancel(); });
     accepted_ = true;
     for (auto& [i, delta] : std::exchange(early_, {})) on_delta(i, std::move(delta));
@@ -172,7 +172,7 @@ class TextJob : public std::enable_shared_from_this<TextJob> {
     if (ends_chat) reply.finish.reset();
     if (!ends_chat || !reply.text.empty() || !reply.calls.empty() || !reply.tokens.empty())
       send(text_chunk(head_, reply, false, plan_.stream_usage));
-    if (ends_chat) {  // the reason has a chunk of its own, as clients expect
+    if (ends_chat) {  // clients expect the reason in a separate chunk
       const ReplyChoice last{.index = reply.index, .finish = finish};
       send(text_chunk(head_, last, false, plan_.stream_usage));
     }

@@ -34,12 +34,11 @@ ApiError api_error(const std::exception_ptr& error, bool accepted) {
     return {429, e.what(), "queue_full"};
   } catch (const DeadlineError& e) {
     return {504, e.what(), "timeout"};
-  } catch (const ArgumentError& e) {
-    return {400, e.what(), "invalid_value"};
-  } catch (const FormatError& e) {
-    return {accepted ? 500 : 400, e.what(), accepted ? "" : "invalid_value"};
-  } catch (const DataError& e) {
-    return {accepted ? 500 : 400, e.what(), accepted ? "" : "invalid_value"};
+  } catch (const Error& e) {
+    const bool invalid = !accepted && (dynamic_cast<const ArgumentError*>(&e) != nullptr ||
+                                       dynamic_cast<const FormatError*>(&e) != nullptr ||
+                                       dynamic_cast<const DataError*>(&e) != nullptr);
+    return {invalid ? 400 : 500, e.what(), invalid ? "invalid_value" : ""};
   } catch (const std::bad_alloc&) {
     return {503, "the server has too little memory for this request: send fewer or shorter texts",
             "out_of_memory"};

@@ -28,8 +28,8 @@ class ApiError : public Error {
 };
 
 /// Returns the error for clients. Errors that Weft throws for invalid requests have status 400,
-/// and a full queue has status 429. After a request was accepted (`accepted`), errors of the data
-/// are errors of the server: 500.
+/// and a full queue has status 429. After a request was accepted (`accepted`), they are errors of
+/// the server: 500.
 ApiError api_error(const std::exception_ptr& error, bool accepted = false);
 
 }  // namespace weft

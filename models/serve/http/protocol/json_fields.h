@@ -18,6 +18,11 @@ using Json = nlohmann::ordered_json;
 /// Returns JSON as text. Invalid UTF-8 becomes U+FFFD.
 std::string json_text(const Json& json);
 
+template <class T>
+Json json_or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
 /// Parses the body of a request. Throws ApiError (400) if it is not a JSON object, or if it is
 /// nested too deeply or has duplicate keys.
 Json json_body(std::string_view body);

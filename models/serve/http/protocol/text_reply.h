@@ -12,7 +12,7 @@
 
 namespace weft {
 
-/// What all parts of a reply have in common.
+/// The fields that all parts of a reply share.
 struct ReplyHead {
   bool chat = false;
   std::string id = {};
