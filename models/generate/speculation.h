@@ -52,8 +52,8 @@ class PromptLookup : public Proposer {
 };
 
 /// Proposes the ids that a smaller model with the same vocabulary chooses with the same options and
-/// the same seed. The model has caches of its own; a text proposes nothing while there is no room
-/// for it in these caches, or while its prompt is being processed.
+/// the same seed. It has its own caches. There are no proposals for a text if these caches have no
+/// room for it, and while its prompt is being processed.
 class DraftModel : public Proposer {
  public:
   /// Same arguments and errors as DecodeSlots. `vocab` is the number of ids of the model that
@@ -83,9 +83,10 @@ class DraftModel : public Proposer {
   std::map<std::int64_t, Draft> drafts_;  // by the number of the text
 };
 
-/// Decides how many ids to propose for each text, and counts the accepted ones. A text whose
-/// proposals are accepted gets twice as many in the next step; after a rejected one, it gets as
-/// many as were accepted, and after several failures, it gets none for some steps.
+/// Decides how many ids to propose for each text, and counts the accepted ones. If all proposals
+/// for a text are accepted, their number is doubled. After a rejection, it is the number of
+/// accepted ones. After several steps without accepted proposals, the text gets none for some
+/// steps.
 class Speculation {
  public:
   /// `most` is the maximum number of proposed ids per step, of all texts together.

@@ -1,4 +1,4 @@
-// The draft model of a TextEngine, with a session of its own.
+// The draft model of a TextEngine, with its session.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,15 @@
 
 namespace weft {
 
-/// Throws ArgumentError unless each id that both models have stands for the same text. Padded
+/// Throws ArgumentError unless each id that both models have is the same token in both. Padded
 /// vocabularies may have different sizes.
 void check_same_vocabulary(const LanguageModel& model, const LanguageModel& draft);
 
 /// A smaller decoder that proposes tokens for `model`.
 class Draft {
  public:
-  /// `options` and `session` are those of the model; the draft model has caches for as many tokens.
-  /// Plans its memory. Throws like check_same_vocabulary().
+  /// `options` and `session` are those of the model; its caches have the same number
+  /// of tokens. Plans its memory. Throws like check_same_vocabulary().
   Draft(const LanguageModel& model, std::shared_ptr<const LanguageModel> draft,
         const DecodeSlotsOptions& options, const SessionOptions& session);
 

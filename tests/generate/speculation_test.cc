@@ -41,13 +41,13 @@ BOOST_AUTO_TEST_CASE(lookup_continues_the_longest_match_and_the_latest_of_equal_
   BOOST_TEST((looked_up({1, 2, 3, 4, 2}, 3) == TokenIds{}));  // one id alone is no match
   BOOST_TEST((looked_up({1, 2, 3, 4, 5}, 3) == TokenIds{}));
   BOOST_TEST((looked_up({1}, 3) == TokenIds{}));
-  // A repetition goes on.
+  // Repetitions continue.
   BOOST_TEST((looked_up({7, 7, 7}, 4) == TokenIds{7, 7, 7, 7}));
   BOOST_TEST((looked_up({5, 1, 2, 1, 2}, 5) == TokenIds{1, 2, 1, 2, 1}));
   BOOST_TEST((looked_up({1, 2, 3, 1, 2}, 0) == TokenIds{}));
 }
 
-/// A proposer that records what it is given and proposes 0, 1, 2, ...
+/// A proposer that records the requested numbers of ids and proposes zeros
 class Counting : public Proposer {
  public:
   std::vector<TokenIds> propose(std::span<const SpeculatedText> texts) override {
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(texts_share_the_proposals_of_a_step_and_do_not_exceed_their
   BOOST_TEST((Paced(64, 8).step({}) == TokenIds(8, 0)));
 }
 
-/// A draft model over the weights of `model`, in a session with caches of its own.
+/// A draft model over the weights of `model`, in another session.
 struct Draft {
   explicit Draft(ServingModel& model, std::int64_t vocab, const DecodeSlotsOptions& options)
       : session(model.graph, model.store, invariant()),

@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(served_programs_keep_the_formats_of_weights_and_caches) {
   BOOST_TEST(quantized_weights(*slots.graph).size() ==
              quantized_weights(*small.model->graph).size());
   BOOST_TEST((cache_format(*slots_model(model).graph) == CacheFormat::f32));
-  // A model with adapters of its own is served with them.
+  // A model that already has adapters is served with them.
   const Adapted made;
   BOOST_TEST(slots_model(made.wide).graph->has_variable("transformer.h.0.mlp.c_fc.weight.lora_a"));
 }
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(adapters_that_cannot_be_chosen_are_rejected_by_name) {
                              "model"));
   BOOST_CHECK_EXCEPTION(slots_model(made.model, {{"one", made.folder / "none"}}), ArgumentError,
                         says("adapter one: "));
-  // A folder whose adapters come with a whole matrix.
+  // A folder with adapters and a whole matrix.
   LanguageModel whole = adapted(made.model, {.rank = 2, .patterns = {"*.attn.*"}}, 3);
   whole.graph->set_trainable(whole.graph->find_variable("lm_head.weight"), true);
   write_adapter_folder(made.folder / "whole", whole, *find_task("next-token"), "base", {});
