@@ -131,7 +131,7 @@ ConstraintState::~ConstraintState() = default;
 void ConstraintState::allowed_ids(std::span<std::uint64_t> mask) const {
   const Constraint::Impl& constraint = *impl_->constraint->impl_;
   const std::size_t words = static_cast<std::size_t>(constraint.vocabulary->size() + 63) / 64;
-  if (mask.size() != words) {
+  if (mask.size() < words) {
     throw ArgumentError(fmt::format("the mask of allowed ids has {} words, but {} ids need {}",
                                     mask.size(), constraint.vocabulary->size(), words));
   }

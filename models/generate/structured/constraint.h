@@ -24,8 +24,9 @@ class ConstraintVocabulary {
  public:
   /// `vocab` is the number of ids of the model, `end_ids` the ids that end a text. Special ids and
   /// ids outside the tokenizer's vocabulary are never allowed. The bytes of a token are those that
-  /// it adds to a text: "\u2581the" is " the", also at the beginning of a text. Throws
-  /// ArgumentError if there is no end id or if one is outside the model's ids.
+  /// it adds to a text: "\u2581the" is " the", also at the beginning of a text. Without end ids, a
+  /// text ends only where nothing else can follow. Throws ArgumentError if an end id is outside the
+  /// model's ids.
   ConstraintVocabulary(const Tokenizer& tokenizer, std::int64_t vocab,
                        std::vector<std::int64_t> end_ids);
   /// Uses the given bytes of each id. Ids without bytes are never allowed.
@@ -89,7 +90,7 @@ class ConstraintState {
   ~ConstraintState();
 
   /// Sets bit i % 64 of mask[i / 64] for every id i that may follow, and clears the others. End ids
-  /// may follow if the text is complete. `mask` has (vocab + 63) / 64 words.
+  /// may follow if the text is complete. `mask` has at least (vocab + 63) / 64 words.
   void allowed_ids(std::span<std::uint64_t> mask) const;
   /// Continues with an id. Throws DataError if it is not allowed.
   void accept(std::int64_t id);

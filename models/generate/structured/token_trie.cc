@@ -126,9 +126,6 @@ ConstraintVocabulary::ConstraintVocabulary(std::vector<std::string> bytes, std::
           fmt::format("end id {} of a constraint is outside the model's {} ids", id, vocab));
     }
   }
-  if (end_ids.empty()) {
-    throw ArgumentError("constrained texts need at least one end id: the text could not end");
-  }
   bytes.resize(static_cast<std::size_t>(vocab));
   for (const std::int64_t id : end_ids) bytes[static_cast<std::size_t>(id)].clear();
   std::vector<std::pair<std::string, std::int32_t>> tokens;
