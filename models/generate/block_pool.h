@@ -32,6 +32,8 @@ class BlockPool {
   std::int64_t blocks() const { return std::ssize(states_); }
   /// Returns the number of blocks that take() can return, including indexed ones without uses.
   std::int64_t available() const { return std::ssize(free_) + std::ssize(evictable_); }
+  /// Returns the number of indexed blocks without uses.
+  std::int64_t evictable() const { return std::ssize(evictable_); }
   bool is_shared(std::int64_t block) const { return state(block).uses > 1; }
 
   /// Returns a block with one use. Throws StateError if none is available.

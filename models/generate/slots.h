@@ -87,6 +87,8 @@ class DecodeSlots {
   std::int64_t free_slots() const { return options_.slots - used_; }
   /// Returns the number of blocks that no running text uses.
   std::int64_t free_blocks() const { return pool_.available(); }
+  /// Returns the number of free blocks that hold reusable beginnings of texts.
+  std::int64_t reusable_blocks() const { return pool_.evictable(); }
   /// Returns the number of blocks of a text with this many tokens.
   std::int64_t blocks_for(std::int64_t tokens) const {
     return (tokens + options_.block - 1) / options_.block;

@@ -134,12 +134,19 @@ struct TextEngine::Impl {
     for (const VariableStore::MemoryEntry& entry : slots.store->memory())
       memory.weights += static_cast<std::int64_t>(entry.bytes + entry.packed_bytes);
     if (draft) memory.weights += draft->memory().weights;
-    measure_memory();
+    measure();
     counters.cache_blocks = batch.slots().options().blocks;
     counters.block_tokens = batch.slots().options().block;
   }
 
-  void measure_memory() {
+  void measure() {
+    counters.used_blocks = batch.slots().options().blocks - batch.slots().free_blocks();
+    counters.reusable_blocks = batch.slots().reusable_blocks();
+    counters.preempted = batch.preempted();
+    if (const Speculation* speculation = batch.speculation()) {
+      counters.proposed_tokens = speculation->proposed();
+      counters.accepted_tokens = speculation->accepted();
+    }
     memory.caches = static_cast<std::int64_t>(session.own_bytes());
     memory.arena = static_cast<std::int64_t>(session.arena_bytes());
     if (draft) {
@@ -264,13 +271,7 @@ struct TextEngine::Impl {
     {
       const std::lock_guard lock(mutex);
       counters.busy_seconds += std::chrono::duration<double>(Clock::now() - begin).count();
-      counters.preempted = batch.preempted();
-      if (const Speculation* speculation = batch.speculation()) {
-        counters.proposed_tokens = speculation->proposed();
-        counters.accepted_tokens = speculation->accepted();
-      }
-      measure_memory();
-      counters.used_blocks = counters.cache_blocks - batch.slots().free_blocks();
+      measure();
     }
     for (RequestToken& token : tokens) {
       const auto found = running.find(token.request);
@@ -285,8 +286,15 @@ struct TextEngine::Impl {
   }
 
   void deliver(const RequestPointer& request, RequestToken& token) {
-    ++request->new_tokens;
     request->cached_tokens = token.cached;
+    {
+      const std::lock_guard lock(mutex);
+      ++counters.new_tokens;
+      if (++request->new_tokens == 1) {
+        counters.prompt_tokens += std::ssize(request->given.prompt);
+        counters.cached_tokens += token.cached;
+      }
+    }
     TextDelta delta;
     try {
       if (request->text) delta.text = request->stops.add(request->text->add(token.id));
@@ -326,9 +334,7 @@ struct TextEngine::Impl {
         delta = {.tokens = std::move(delta.tokens), .finish = Finish::cancelled};
       counters.cancelled += request->cancelled;
       counters.failed += delta.error != nullptr;
-      counters.new_tokens += request->new_tokens;
-      if (request->new_tokens > 0) counters.prompt_tokens += std::ssize(request->given.prompt);
-      counters.cached_tokens += request->cached_tokens;
+      measure();
     }
     send(request, std::move(delta));
   }

@@ -189,6 +189,13 @@ BOOST_AUTO_TEST_CASE(texts_do_not_depend_on_other_requests_or_threads) {
         BOOST_TEST(status.waiting == 0);
         BOOST_TEST(status.requests == 64);
         BOOST_TEST(status.failed == 0);
+        std::int64_t prompt_tokens = 0, new_tokens = 0;
+        for (const TextDelta& reply : alone) {
+          prompt_tokens += reply.prompt_tokens;
+          new_tokens += reply.new_tokens;
+        }
+        BOOST_TEST(status.prompt_tokens == prompt_tokens);
+        BOOST_TEST(status.new_tokens == new_tokens);
         BOOST_TEST(status.cancelled == 0);
       }
     }
@@ -232,6 +239,8 @@ BOOST_AUTO_TEST_CASE(texts_are_the_same_with_few_blocks_and_reused_prefixes) {
     check_equal(second, first);
     BOOST_TEST(first.cached_tokens == 0);
     BOOST_TEST(second.cached_tokens == (length == 64 ? 32 : 64));
+    BOOST_TEST(engine.status().cached_tokens == second.cached_tokens);
+    BOOST_TEST(engine.status().reusable_blocks > 0);
   }
   const std::int64_t least = 3 * block_bytes;
   BOOST_CHECK_EXCEPTION(
