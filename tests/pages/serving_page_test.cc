@@ -37,13 +37,18 @@ BOOST_AUTO_TEST_CASE(requests_and_slots_run_as_on_the_page) {
   DecodeSlots caches(session, slots, config, {.slots = 4, .capacity = 64});
   const TokenIds system = {3, 1, 4, 1, 5, 9};
   const std::int64_t first = caches.add();
-  Tensor logits = caches.prefill(first, system);                              // [1, vocab]
-  const std::int64_t other = caches.copy(first, 6);                           // a shared beginning
-  logits = caches.step(std::vector<SlotTokens>{{first, {2}}, {other, {7}}});  // [2, vocab]
-  caches.truncate(other, 6);                                                  // removes the last id
+  Tensor logits = caches.prefill(first, system);     // [1, vocab]
+  const std::int64_t other = caches.copy(first, 6);  // a shared beginning
+  logits = caches.step(std::vector<SlotTokens>{      // [3, vocab]: the logits after 2, 7 and 1
+                                               {.slot = first, .ids = {2}},
+                                               {.slot = other, .ids = {7, 1}, .wanted = 2}});
+  caches.truncate(other, 7);  // removes the last id
   caches.drop(first);
-  BOOST_TEST((logits.sizes() == Sizes{2, 23}));
-  BOOST_TEST(caches.length(other) == 6);
+  const AddedSlot again = caches.add(system);  // finds blocks of earlier texts
+  logits = caches.prefill(again.slot, std::span(system).subspan(again.reused));
+  BOOST_TEST((logits.sizes() == Sizes{1, 23}));
+  BOOST_TEST(caches.length(other) == 7);
+  BOOST_TEST(again.reused == 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -17,6 +17,34 @@ Real largest_of(const Tensor& t) {
   return m;
 }
 
+struct Range {
+  std::int64_t begin = 0, end = 0;
+};
+
+/// Returns the range of the keys that any query of a row sees, without the mask.
+Range visible_keys(const std::vector<Tensor>& in, const Attributes& attributes, std::int64_t keys,
+                   std::int64_t b) {
+  const auto given = [&](std::size_t i) { return i < in.size() && in[i].defined(); };
+  const std::int64_t queries = in[0].size(2), window = attributes.integer("window"),
+                     chunk = attributes.integer("chunk");
+  const std::int64_t start = given(11) ? integer_at(in[11], b) : keys - queries;
+  const std::int64_t length = given(10) ? std::min(keys, integer_at(in[10], b)) : keys;
+  Range range{keys, 0};
+  for (std::int64_t i = 0; i < queries; ++i) {
+    const auto p = static_cast<long double>(start) + static_cast<long double>(i);
+    for (std::int64_t j = 0; j < length; ++j) {
+      const long double distance = p - static_cast<long double>(j);
+      if (attributes.flag("causal") && distance < 0) continue;
+      if (window > 0 && std::fabs(distance) >= static_cast<long double>(window)) continue;
+      if (chunk > 0 &&
+          std::floor(p / static_cast<long double>(chunk)) != static_cast<long double>(j / chunk))
+        continue;
+      range = {std::min(range.begin, j), std::max(range.end, j + 1)};
+    }
+  }
+  return range;
+}
+
 void check_data(const std::vector<Tensor>& in, const Attributes& attributes) {
   const auto given = [&](std::size_t i) { return i < in.size() && in[i].defined(); };
   const std::int64_t batch = in[0].size(0), queries = in[0].size(2), size = in[1].size(2);
@@ -41,6 +69,14 @@ void check_data(const std::vector<Tensor>& in, const Attributes& attributes) {
     if (given(10)) {
       const std::int64_t length = element(in[10], b).integer;
       require(length >= 0 && length <= keys, "lengths");
+    }
+    const Range visible = visible_keys(in, attributes, keys, b);
+    if (ring != Dim(0) && size < keys && visible.begin < visible.end) {
+      require(integer_at(in[10], b) - visible.begin <= size, "a ring buffer");
+    }
+    for (std::int64_t j = visible.begin; table && j < visible.end; ++j) {
+      const std::int64_t row = integer_at(in[13], b * in[13].size(1) + j / size);
+      require(row >= 0 && row < in[1].size(0), "kv_rows");
     }
     if (!given(11)) continue;
     const std::int64_t start = element(in[11], b).integer;

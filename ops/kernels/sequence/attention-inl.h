@@ -96,6 +96,19 @@ HWY_INLINE void attention_row(const AttentionArgs<T>& a, int64_t b, int64_t h, i
   }
 }
 
+/// Returns the distance in elements from key j to the key (or value) of `size` elements of S that
+/// should be prefetched: in the next rows of the same text, or 0 if they do not contain a key
+/// before `end`.
+template <class S, class T>
+HWY_INLINE int64_t fetch_distance(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t j,
+                                  int64_t end, int64_t size) {
+  const int64_t row = size + kScaleElements<S>, bytes = row * int64_t{sizeof(S)};
+  if (a.columns == 1) return kFetchAhead / int64_t{sizeof(S)};
+  const int64_t rows = (kFetchAhead + a.row_keys * bytes - 1) / (a.row_keys * bytes);
+  const int64_t next = j + HWY_MAX(int64_t{1}, rows) * a.row_keys;
+  return next < end ? (a.key_row(b, h, next) - a.key_row(b, h, j)) * row : 0;
+}
+
 /// Sets s[r * stride + c] to the score of query i0 + r and key j0 + c, or to -inf if the key is not
 /// visible. Keys may be narrow if `kNarrow` is true and there is a single query or batch_invariant
 /// is set. With a soft cap, sets `slope`, which has the same layout, to its derivatives unless it
@@ -106,19 +119,21 @@ HWY_NOINLINE void attention_scores(const AttentionArgs<T>& a, int64_t b, int64_t
                                    int64_t i0, int64_t rows, int64_t j0, int64_t cols, T* s,
                                    int64_t stride, std::byte* gemm_scratch, T* slope = nullptr) {
   const T* q = a.query(b, h, i0);
+  const int64_t end = a.columns > 1 ? a.visible(b, i0 + rows - 1).end : 0;
   for (int64_t c = 0, part = 0; c < cols; c += part) {
     part = a.contiguous(j0 + c, cols - c);
     const int64_t key = a.key_row(b, h, j0 + c);
     if (kNarrow && a.packed) {
       single_query_scores(q, heads * rows, a.packed_k + key * (a.D + kScaleElements<int8_t>), part,
-                          a.D, a.packed_v + key * (a.Dv + kScaleElements<int8_t>), a.Dv, s + c,
-                          stride);
+                          a.D, a.packed_v + key * (a.Dv + kScaleElements<int8_t>), a.Dv,
+                          fetch_distance<int8_t>(a, b, h, j0 + c, end, a.D), s + c, stride);
     } else if (kNarrow && a.narrow) {
       single_query_scores(q, heads * rows, a.narrow_k + key * a.D, part, a.D,
-                          a.narrow_v + key * a.Dv, a.Dv, s + c, stride);
+                          a.narrow_v + key * a.Dv, a.Dv,
+                          fetch_distance<BFloat16>(a, b, h, j0 + c, end, a.D), s + c, stride);
     } else if (a.batch_invariant || (rows == 1 && a.engine == nullptr)) {
       single_query_scores(q, heads * rows, a.k + key * a.D, part, a.D, a.v + key * a.Dv, a.Dv,
-                          s + c, stride);
+                          fetch_distance<T>(a, b, h, j0 + c, end, a.D), s + c, stride);
     } else {
       kernels::gemm({.m = rows,
                      .n = part,

@@ -110,20 +110,24 @@ void normalise(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i, int64
 /// Computes the product of the probabilities p of `count` keys from key `first` and their values,
 /// or adds it to `target`, for `heads` heads from h.
 template <class T>
-void multiply_values(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t heads, int64_t rows,
-                     int64_t first, int64_t count, const T* p, int64_t stride, bool accumulate,
-                     T* target, std::byte* gemm_scratch) {
+void multiply_values(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t heads, int64_t i0,
+                     int64_t rows, int64_t first, int64_t count, const T* p, int64_t stride,
+                     bool accumulate, T* target, std::byte* gemm_scratch) {
+  const int64_t end = a.columns > 1 ? a.visible(b, i0 + rows - 1).end : 0;
   for (int64_t c = 0, part = 0; c < count; c += part) {
     part = a.contiguous(first + c, count - c);
     const int64_t row = a.key_row(b, h, first + c), value = row * a.Dv;
     const bool add = accumulate || c > 0;
     if (kMayBeNarrow<T> && a.packed) {
       single_query_values(p + c, stride, heads * rows, a.packed_v + row * int8_row_bytes(a.Dv),
-                          part, a.Dv, target, add);
+                          part, a.Dv, fetch_distance<int8_t>(a, b, h, first + c, end, a.Dv), target,
+                          add);
     } else if (kMayBeNarrow<T> && a.narrow) {
-      single_query_values(p + c, stride, heads * rows, a.narrow_v + value, part, a.Dv, target, add);
+      single_query_values(p + c, stride, heads * rows, a.narrow_v + value, part, a.Dv,
+                          fetch_distance<BFloat16>(a, b, h, first + c, end, a.Dv), target, add);
     } else if (a.batch_invariant || (rows == 1 && a.engine == nullptr)) {
-      single_query_values(p + c, stride, heads * rows, a.v + value, part, a.Dv, target, add);
+      single_query_values(p + c, stride, heads * rows, a.v + value, part, a.Dv,
+                          fetch_distance<T>(a, b, h, first + c, end, a.Dv), target, add);
     } else {
       // Keys of other texts have probability 0. The engine adds the keys in order, so that
       // their positions make no difference; products with few columns add them in several lanes.
@@ -191,8 +195,8 @@ void forward_group(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t h
     normalise(a, b, h + n / rows, i0 + n % rows, keys.begin, count, s + n * stride, factor, lse);
   }
   for (int64_t c = 0; c < count; c += block) {
-    multiply_values(a, b, h, heads, rows, keys.begin + c, HWY_MIN(block, count - c), s + c, stride,
-                    c > 0, target, gemm_scratch);
+    multiply_values(a, b, h, heads, i0, rows, keys.begin + c, HWY_MIN(block, count - c), s + c,
+                    stride, c > 0, target, gemm_scratch);
   }
 }
 
@@ -236,8 +240,8 @@ void forward_part(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t pa
   }
   T* target = parts.values + (h * count_of_parts + part * heads) * a.Dv;
   for (int64_t c = 0; c < count; c += block) {
-    multiply_values(a, b, h, heads, 1, first + c, HWY_MIN(block, count - c), s + c, stride, c > 0,
-                    target, nullptr);
+    multiply_values(a, b, h, heads, 0, 1, first + c, HWY_MIN(block, count - c), s + c, stride,
+                    c > 0, target, nullptr);
   }
 }
 

@@ -95,13 +95,10 @@ HWY_INLINE void fetch(const T* data, int64_t count) {
   constexpr int64_t kLine = static_cast<int64_t>(64 / sizeof(T));
   for (int64_t x = 0; x < count; x += kLine) __builtin_prefetch(data + x, 0, 2);
 }
-/// Prefetches the elements 8 KiB after those. Hardware prefetchers do not keep up with kernels that
-/// read several rows in turn. With AMD Zen 4, distances from 8 to 16 KiB are equally fast, and half
-/// of the bandwidth is reached without prefetching.
-template <class T>
-HWY_INLINE void fetch_ahead(const T* data, int64_t count) {
-  fetch(data + 8192 / sizeof(T), count);
-}
+/// The distance in bytes of the keys and values that are prefetched. Hardware prefetchers do not
+/// keep up with kernels that read several rows in turn. With AMD Zen 4, distances from 8 to 16 KiB
+/// are equally fast, and half of the bandwidth is reached without prefetching.
+inline constexpr int64_t kFetchAhead = 8192;
 
 /// The number of heads for which a key or value in registers is used at once.
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
@@ -124,11 +121,12 @@ HWY_INLINE Fetch fetched_by_scores(int64_t heads, int64_t width) {
 }
 
 /// Sets scores[n * stride + j] to the dot product of query n of kHeads consecutive queries and key
-/// j for all `count` keys, which have `size` contiguous elements each. Prefetches the next keys or
-/// the rows of `values` (`width` elements each), which are needed later.
+/// j for all `count` keys, which have `size` contiguous elements each. Prefetches the keys `ahead`
+/// elements after these, or the rows of `values` (`width` elements each), which are needed later.
 template <int kHeads, class T, class S>
 HWY_INLINE void head_scores(const T* q, const S* keys, int64_t count, int64_t size, const S* values,
-                            int64_t width, Fetch fetched, T* scores, int64_t stride) {
+                            int64_t width, Fetch fetched, int64_t ahead, T* scores,
+                            int64_t stride) {
   const Full<T> d;
   const int64_t step = size + kScaleElements<S>;
   int64_t j = 0;
@@ -137,7 +135,7 @@ HWY_INLINE void head_scores(const T* q, const S* keys, int64_t count, int64_t si
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
     for (; j + 4 <= count; j += 4) {
       const S* k = keys + j * step;
-      if (fetched == Fetch::keys) fetch_ahead(k, 4 * step);
+      if (fetched == Fetch::keys) fetch(k + ahead, 4 * step);
       if (fetched == Fetch::values) fetch(values + j * width, 4 * width);
       hn::Vec<Full<T>> sum[kHeads][4];
 #pragma GCC unroll 16
@@ -189,20 +187,20 @@ HWY_INLINE void head_scores(const T* q, const S* keys, int64_t count, int64_t si
 /// Calls head_scores() for `heads` consecutive queries, for several of them at once if possible.
 template <class T, class S>
 HWY_INLINE void single_query_scores(const T* q, int64_t heads, const S* keys, int64_t count,
-                                    int64_t size, const S* values, int64_t width, T* scores,
-                                    int64_t stride) {
+                                    int64_t size, const S* values, int64_t width, int64_t ahead,
+                                    T* scores, int64_t stride) {
   for (int64_t x = 0; x < heads;) {
     const T* own = q + x * size;
     T* to = scores + x * stride;
     const Fetch fetched = x == 0 ? fetched_by_scores<S>(heads, width) : Fetch::none;
     if (x + kSharedHeads <= heads) {
-      head_scores<kSharedHeads>(own, keys, count, size, values, width, fetched, to, stride);
+      head_scores<kSharedHeads>(own, keys, count, size, values, width, fetched, ahead, to, stride);
       x += kSharedHeads;
     } else if (x + 2 <= heads) {
-      head_scores<2>(own, keys, count, size, values, width, fetched, to, stride);
+      head_scores<2>(own, keys, count, size, values, width, fetched, ahead, to, stride);
       x += 2;
     } else {
-      head_scores<1>(own, keys, count, size, values, width, fetched, to, stride);
+      head_scores<1>(own, keys, count, size, values, width, fetched, ahead, to, stride);
       x += 1;
     }
   }
@@ -216,10 +214,10 @@ HWY_INLINE T scaled_probability(T p, const S* row, int64_t size) {
 
 /// Computes out[n][x] = sum over j of p[n * stride + j] * values[j][x], in order of j, for kHeads
 /// consecutive rows n of `size` elements and kVectors vectors of columns from x. If `accumulate` is
-/// true, adds to out. If `prefetches`, prefetches values.
+/// true, adds to out. Prefetches the values `ahead` elements after these, if it is not 0.
 template <int kHeads, int kVectors, class T, class S>
 HWY_INLINE void value_columns(const T* p, int64_t stride, const S* values, int64_t count,
-                              int64_t size, int64_t x, bool prefetches, T* out, bool accumulate) {
+                              int64_t size, int64_t x, int64_t ahead, T* out, bool accumulate) {
   const Full<T> d;
   const int64_t step = size + kScaleElements<S>;
   out += x;
@@ -233,7 +231,7 @@ HWY_INLINE void value_columns(const T* p, int64_t stride, const S* values, int64
   }
   for (int64_t j = 0; j < count; ++j) {
     const S* row = values + j * step;
-    if (prefetches) fetch_ahead(row, step);
+    if (ahead != 0) fetch(row + ahead, step);
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       const auto value = load_widened(d, row + x + v * lanes);
@@ -254,19 +252,19 @@ HWY_INLINE void value_columns(const T* p, int64_t stride, const S* values, int64
 /// Calls value_columns() for all columns.
 template <int kHeads, class T, class S>
 HWY_INLINE void head_values(const T* p, int64_t stride, const S* values, int64_t count,
-                            int64_t size, bool prefetches, T* out, bool accumulate) {
+                            int64_t size, int64_t ahead, T* out, bool accumulate) {
   const Full<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   constexpr int kWide = kHeads == 1 ? 8 : 4;
   int64_t x = 0;
   for (; x + kWide * lanes <= size; x += kWide * lanes)
-    value_columns<kHeads, kWide>(p, stride, values, count, size, x, prefetches && x == 0, out,
+    value_columns<kHeads, kWide>(p, stride, values, count, size, x, x == 0 ? ahead : 0, out,
                                  accumulate);
   for (; x + 4 * lanes <= size; x += 4 * lanes)
-    value_columns<kHeads, 4>(p, stride, values, count, size, x, prefetches && x == 0, out,
+    value_columns<kHeads, 4>(p, stride, values, count, size, x, x == 0 ? ahead : 0, out,
                              accumulate);
   for (; x + lanes <= size; x += lanes)
-    value_columns<kHeads, 1>(p, stride, values, count, size, x, prefetches && x == 0, out,
+    value_columns<kHeads, 1>(p, stride, values, count, size, x, x == 0 ? ahead : 0, out,
                              accumulate);
   if (x == size) return;
   const size_t rest = static_cast<size_t>(size - x);
@@ -285,19 +283,20 @@ HWY_INLINE void head_values(const T* p, int64_t stride, const S* values, int64_t
 /// Calls head_values() for `heads` consecutive rows, for several of them at once if possible.
 template <class T, class S>
 HWY_INLINE void single_query_values(const T* p, int64_t stride, int64_t heads, const S* values,
-                                    int64_t count, int64_t size, T* out, bool accumulate) {
+                                    int64_t count, int64_t size, int64_t ahead, T* out,
+                                    bool accumulate) {
   for (int64_t x = 0; x < heads;) {
     const T* own = p + x * stride;
-    const bool prefetches = x == 0 && fetched_by_scores<S>(heads, size) == Fetch::keys;
+    const int64_t distance = x == 0 && fetched_by_scores<S>(heads, size) == Fetch::keys ? ahead : 0;
     if (x + kSharedHeads <= heads) {
-      head_values<kSharedHeads>(own, stride, values, count, size, prefetches, out + x * size,
+      head_values<kSharedHeads>(own, stride, values, count, size, distance, out + x * size,
                                 accumulate);
       x += kSharedHeads;
     } else if (x + 2 <= heads) {
-      head_values<2>(own, stride, values, count, size, prefetches, out + x * size, accumulate);
+      head_values<2>(own, stride, values, count, size, distance, out + x * size, accumulate);
       x += 2;
     } else {
-      head_values<1>(own, stride, values, count, size, prefetches, out + x * size, accumulate);
+      head_values<1>(own, stride, values, count, size, distance, out + x * size, accumulate);
       x += 1;
     }
   }

@@ -92,7 +92,8 @@ class Symbols {
     Attributes result;
     for (const auto& [name, value] : numbers) {
       if (const auto* d = std::get_if<Dim>(&value)) {
-        result.set(name, dim(*d));
+        // 0 means that there is no such size: a symbol would promise that there is one.
+        result.set(name, *d == Dim(0) ? *d : dim(*d));
       } else if (const auto* s = std::get_if<Shape>(&value)) {
         result.set(name, shape(*s));
       } else {
