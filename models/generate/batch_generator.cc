@@ -21,7 +21,8 @@ void check_supported(const GenerationOptions& options) {
   reject(options.results > 1,
          "several results: add one request for each sample, with first_row 0, 1, 2, ...");
   reject(options.slide, "slide: use larger slots, or a Generator");
-  reject(options.reuse_caches, "reuse_caches: DecodeSlotsOptions::reuse_prefixes shares common beginnings");
+  reject(options.reuse_caches,
+         "reuse_caches: DecodeSlotsOptions::reuse_prefixes shares common beginnings");
   reject(!options.start.empty(),
          "start, which is for encoder-decoders: a decoder begins with its "
          "prompt");

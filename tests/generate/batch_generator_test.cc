@@ -185,7 +185,8 @@ BOOST_AUTO_TEST_CASE(invalid_requests_are_rejected_when_they_are_added) {
   rejects({1}, {.sampling = SamplingOptions{}, .results = 2},
           "does not support several results: add one request for each sample");
   rejects({1}, {.slide = true}, "does not support slide");
-  rejects({1}, {.reuse_caches = true}, "does not support reuse_caches: DecodeSlotsOptions::reuse_prefixes");
+  rejects({1}, {.reuse_caches = true},
+          "does not support reuse_caches: DecodeSlotsOptions::reuse_prefixes");
   rejects({1}, {.start = {1}}, "does not support start, which is for encoder-decoders");
   rejects({1}, {.stop_texts = {"x"}}, "stop_texts require a tokenizer");
   rejects({1}, {.sampling = SamplingOptions{.temperature = 0}}, "temperature");
