@@ -30,7 +30,7 @@ class TokenMasks {
   void allow(const Position& position, std::span<std::uint64_t> mask);
 
  private:
-  /// A part of a mask: the tokens below some nodes of the trie that are allowed from a set of states.
+  /// A part of a mask: the tokens below some nodes of the trie that a set of states allows.
   struct Part {
     std::vector<std::int32_t> ids;     // the allowed ids, if they are few
     std::vector<std::uint64_t> words;  // or their mask
