@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/buffers_to_string.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/read.hpp>
 #include <exception>
+#include <new>
+#include <thread>
 #include <utility>
 
 #include "weft/models/serve/http/protocol/api_error.h"
@@ -20,6 +23,7 @@ namespace http = boost::beast::http;
 
 constexpr std::size_t kPiece = 4096;              // bytes per read
 constexpr std::size_t kMostAhead = 64 << 10;      // bytes of further requests
+constexpr std::size_t kRoomToRead = 64 << 10;     // bytes beyond a header in the buffer
 constexpr std::size_t kMostDrained = 16 << 20;    // bytes that are ignored before a close
 constexpr std::size_t kLeastProgress = 16 << 10;  // bytes of a reply per write_time
 constexpr int kClientClosed = 499;
@@ -40,6 +44,8 @@ ApiError parse_error(const boost::system::error_code& error, const HttpServerOpt
     return {413, fmt::format("the body of the request has more than {} bytes", options.max_body),
             "body_too_large"};
   }
+  if (error == http::error::buffer_overflow)
+    return {431, "an extension of a chunk or the trailer of the request is too long"};
   return {400, "the request is not valid HTTP: " + error.message(), "invalid_http"};
 }
 
@@ -71,7 +77,15 @@ void Exchange::work(std::function<void()> work) {
     try {
       work();
     } catch (...) {
-      self->post([self, error = std::current_exception()] { self->fail(error); });
+      const auto fail = [self, error = std::current_exception()] { self->fail(error); };
+      // If even this takes too much memory, other requests will free some.
+      for (int tries = 0; tries < 1000; ++tries) {
+        try {
+          return self->post(fail);
+        } catch (const std::bad_alloc&) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+      }
     }
   });
 }
@@ -150,7 +164,9 @@ Connection::Connection(const std::shared_ptr<HttpCore>& core, asio::ip::tcp::soc
       core_(core.get()),
       socket_(std::move(socket)),
       timer_(core->io),
-      client_(address_of(socket_)) {}
+      client_(address_of(socket_)),
+      buffer_(std::max(static_cast<std::size_t>(core->options.max_header), kMostAhead) +
+              kRoomToRead) {}
 
 std::list<std::shared_ptr<Connection>>& Connection::list() {
   return state_ == State::idle || state_ == State::header ? core_->waiting : core_->busy;

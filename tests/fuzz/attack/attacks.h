@@ -37,4 +37,10 @@ void attack_inputs(const Workspace& workspace, const Budget& budget, Report& rep
 /// present in the generated ids.
 void attack_options(const Workspace& workspace, const Budget& budget, Report& report);
 
+/// Connects hostile clients to `weft serve`: malformed, endless, slow and abandoned requests,
+/// thousands of connections, JSON and schemas that demand much time, overload, SIGTERM and little
+/// memory. Requirement: the server continues, other clients get the answers of a quiet server, and
+/// afterwards no request, thread, descriptor or memory is left. Skipped without `weft serve`.
+void attack_with_clients(const Workspace& workspace, const Budget& budget, Report& report);
+
 }  // namespace weft::attack

@@ -1,5 +1,5 @@
-// weft_attack: tests the program `weft` with damaged files, signals, resource limits, failing disks
-// and floods of input.
+// weft_attack: tests the program `weft` with damaged files, signals, resource limits, failing
+// disks, floods of input and hostile clients.
 //
 //   weft_attack --program PATH --goldens FOLDER --folder FOLDER [--shim LIBRARY]
 //               [--sanitized yes] [--seconds N] [--seed N] [ATTACK ...]
@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   constexpr Attack kAttacks[] = {{"files", attack_files},        {"kills", attack_with_kills},
                                  {"limits", attack_with_limits}, {"disk", attack_disk},
                                  {"floods", attack_with_floods}, {"inputs", attack_inputs},
-                                 {"options", attack_options}};
+                                 {"options", attack_options},    {"clients", attack_with_clients}};
   std::map<std::string, std::string> options = {{"--seconds", "3"}, {"--seed", "1"}};
   std::vector<std::string> wanted;
   for (int i = 1; i < argc; ++i) {
