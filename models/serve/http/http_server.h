@@ -1,4 +1,4 @@
-// An HTTP server for models, with OpenAI's protocol (docs/server.md). weft serve runs it.
+// An HTTP server for models, with OpenAI's protocol (docs/serving/server.md). weft serve runs it.
 //
 //   auto model = std::make_shared<ServedModel>("gpt", "gpt.weft");
 //   HttpServer server({model}, {.port = 8080});

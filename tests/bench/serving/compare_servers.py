@@ -7,7 +7,8 @@
         [--threads 2] [--context 1024] [--own-options "..."] [--peer-options "..."]
 
 Both servers run all the time and get the same requests by HTTP in turn: streamed completions of random ids, greedy,
-without end ids. In a round, each client sends `--requests` requests one after another. The first round is not counted.
+without end ids. In a round, each client sends `--requests` requests one after another. The first round, which is
+shorter, is not counted.
 llama.cpp rounds activations to eight bits as Weft does with --activations int8. It runs with a slot per client,
 continuous batching, flash attention and f16 caches, and without the cache of prompts in memory, which costs time and
 which these requests cannot use. A ratio above 1 means that Weft generates more tokens per second, or needs less time.
@@ -68,8 +69,8 @@ class Server:
 def compare(servers, args, concurrency):
     rounds = {server: [] for server in servers}
     for number in range(args.rounds + 1):
-        work = requests(1000 * concurrency + number, concurrency * args.requests, args.prompts, args.outputs,
-                        args.vocabulary)
+        outputs = args.outputs if number > 0 else [2, 4]
+        work = requests(1000 * concurrency + number, concurrency * args.requests, args.prompts, outputs, args.vocabulary)
         for server in servers if number % 2 else servers[::-1]:
             rounds[server].append(measure(server.port, work, concurrency))
     print(f"\nconcurrency {concurrency}: {args.rounds} rounds of {concurrency * args.requests} requests")
