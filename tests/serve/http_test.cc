@@ -387,8 +387,10 @@ BOOST_AUTO_TEST_CASE(keys_and_origins) {
   check_error(client.get("/v1/models"), 401,
               "this server needs an API key: send the header 'Authorization: Bearer KEY'",
               "invalid_api_key");
-  check_error(client.get("/v1/models", "Authorization: Bearer firsT\r\n"), 401,
-              "the API key is not valid", "invalid_api_key");
+  for (const char* key : {"firsT", "firs", "firstly", ""}) {
+    check_error(client.get("/v1/models", std::string("Authorization: Bearer ") + key + "\r\n"), 401,
+                "the API key is not valid", "invalid_api_key");
+  }
   for (const char* key : {"first", "second"})
     BOOST_TEST(
         client.get("/v1/models", std::string("Authorization: Bearer ") + key + "\r\n").status ==
@@ -413,6 +415,17 @@ BOOST_AUTO_TEST_CASE(requests_follow_each_other_on_a_connection) {
     BOOST_TEST(body_of(client.receive())["choices"][0]["message"]["content"] == kAnswer);
   BOOST_TEST(client.receive().body == R"({"status":"ok"})");
   BOOST_TEST(client.is_closed());
+
+  // The next request may arrive while the first one is processed.
+  const auto endless = served("endless", endless_folder());
+  RunningServer slower({endless});
+  HttpClient eager(slower.port());
+  eager.send(HttpClient::request("/v1/chat/completions",
+                                 chat("endless", R"("temperature":0,"max_tokens":1500)")));
+  wait_until([&] { return endless->text()->status().running == 1; });
+  eager.send("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  BOOST_TEST(body_of(eager.receive())["usage"]["completion_tokens"] == 1500);
+  BOOST_TEST(eager.receive().body == R"({"status":"ok"})");
 
   HttpClient careful(server.port());
   careful.send(
