@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/models/serve/batch_status.h"
 #include "weft/models/serve/errors.h"
 
 namespace WEFT_API weft {
@@ -83,19 +84,6 @@ class RequestOf final : public QueuedRequest {
   std::vector<Output> outputs_;
   Run run_;
   Finish finish_;
-};
-
-struct BatchQueueOptions {
-  std::int64_t batch_tokens = 4096;  // maximum number of tokens per batch, unless a text is longer
-  std::int64_t requests = 256;       // maximum number of requests in the queue
-};
-
-/// Counters since the construction, and the current state.
-struct BatchQueueStatus {
-  std::int64_t running = 0, waiting = 0;                 // requests
-  std::int64_t requests = 0, failed = 0, cancelled = 0;  // that have ended; cancelled: not in time
-  std::int64_t tokens = 0, batches = 0;                  // that were run
-  double busy_seconds = 0;                               // time in runs
 };
 
 /// Runs requests on a thread of its own. Requests take turns: each batch contains a text of the

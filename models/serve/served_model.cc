@@ -9,6 +9,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/generate/generator.h"
+#include "weft/models/serve/batch_queue.h"
 #include "weft/models/tasks/seq2seq/seq2seq_model.h"
 #include "weft/models/tasks/text_classification/sequence_classifier.h"
 

@@ -18,7 +18,8 @@
 
 #include "weft/core/tensor.h"
 #include "weft/models/fields/model_path.h"
-#include "weft/models/serve/batch_queue.h"
+#include "weft/models/serve/batch_status.h"
+#include "weft/models/serve/errors.h"
 #include "weft/models/serve/text_engine.h"
 #include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/common/uses.h"

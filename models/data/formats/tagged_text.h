@@ -49,7 +49,7 @@ struct TaggedSpan {
 /// The tagged words of a text, and the spans that they form.
 struct TaggedText {
   std::vector<TaggedWord> words;
-  std::vector<TaggedSpan> spans;
+  std::vector<TaggedSpan> spans = {};
 };
 /// Returns the spans that are formed by the tags of the words. A span begins with a "B-" tag,
 /// continues with the following tags of its type, and ends after an "E-" or "L-" tag. "S-" and "U-"

@@ -29,7 +29,7 @@ inline constexpr const char* kChatPart = "model.chat";
 struct LanguageModel : ModelKind<LanguageModel, GenerativeModel> {
   GptConfig config;
   /// The chat format, if known.
-  std::optional<ChatFormat> chat;
+  std::optional<ChatFormat> chat = {};
 
   /// Returns the layout of the model file. For the task "instructions", "train" and "evaluate" also
   /// have the inputs for packed rows (see build_instructed_model).
