@@ -20,7 +20,7 @@ using testing::relative_difference;
 using testing::says;
 using testing::ServingModel;
 
-constexpr double kTolerance = 1e-5;  // docs/serving.md
+constexpr double kTolerance = 1e-5;  // docs/serving/batching.md
 
 /// Random requests over slots, with the text of each slot.
 class Schedule {

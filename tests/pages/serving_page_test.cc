@@ -1,4 +1,4 @@
-// Runs the code on docs/serving.md.
+// Runs the code on docs/serving/batching.md.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/graph/run/session.h"
