@@ -27,6 +27,7 @@ const std::string kGreedy = kDecoder + " --greedy";
 const std::string kTranslator = "generate " + kWeft + "translator.weft --prompt the --tokens 4";
 const std::string kFolder =
     "generate " + std::string(WEFT_FIXTURES) + "/goldens/gpt2-default --ids --tokens 4";
+const std::string kSchema = std::string(WEFT_FIXTURES) + "/color_schema.json";
 const std::string kTranslate = "translate " + kWeft + "translator.weft the";
 
 /// Options that choose inputs and outputs or the speed. They cannot be without effect, or do not
@@ -83,6 +84,11 @@ const std::map<std::string, std::map<std::string, Row>>& table() {
            {"--force",
             {kGreedy, "--force 3:5", kGreedy + " --force 0:1",
              "--force 0:1 has no effect: the first 3 positions of the prompt contain the prompt"}},
+           {"--json-schema", {"", "", kBeams + " --json-schema " + kSchema, "not supported with"}},
+           {"--regex",
+            {kGreedy, "--regex ' [aeio]{40}'", kBeams + " --regex a", "not supported with"}},
+           {"--choice",
+            {kGreedy, "--choice qqq", kGreedy + " --choice a --regex b", "exclude each other"}},
            {"--start-ids",
             {kTranslator, "--start-ids 7", kDecoder + " --start-ids 7", "--start-ids"}},
        }},

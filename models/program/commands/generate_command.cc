@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "weft/core/error.h"
+#include "weft/models/generate/structured/constraint.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/commands/text_command.h"
 #include "weft/models/program/distributed/ranks.h"
@@ -20,6 +21,7 @@
 #include "weft/models/tasks/next_token/language_writer.h"
 #include "weft/models/tasks/tasks.h"
 #include "weft/models/text/unicode/repair.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft::program {
 namespace {
@@ -71,6 +73,33 @@ void check_usage(const GenerateArguments& args) {
   if (args.json && args.ids) throw UsageError("--json already prints the ids: leave out --ids");
 }
 
+/// Returns the constraint of --json-schema, --regex or --choice, or null.
+std::shared_ptr<const Constraint> constraint_of(const GenerateArguments& args,
+                                                const TextGenerator& generator,
+                                                const GenerationOptions& options) {
+  const int given = !args.json_schema.empty() + !args.regex.empty() + !args.choices.empty();
+  if (given == 0) return nullptr;
+  if (given > 1)
+    throw UsageError("--json-schema, --regex and --choice exclude each other: give one of them");
+  TokenIds ends = options.stop_ids;
+  if (options.eos_id >= 0) ends.push_back(options.eos_id);
+  const Tokenizer tokenizer = generator.tokenizer().targets();
+  std::int64_t vocab = tokenizer.vocab_size();
+  for (const std::int64_t id : ends) vocab = std::max(vocab, id + 1);
+  auto vocabulary = std::make_shared<const ConstraintVocabulary>(tokenizer, vocab, std::move(ends));
+  if (!args.regex.empty()) return Constraint::regex(args.regex, std::move(vocabulary));
+  if (!args.choices.empty()) return Constraint::choices(args.choices, std::move(vocabulary));
+  std::shared_ptr<const Constraint> constraint;
+  try {
+    constraint = Constraint::json_schema(read_whole_file(args.json_schema), std::move(vocabulary));
+  } catch (const FormatError& e) {
+    e.rethrow_as(fmt::format("{}: {}", args.json_schema, e.what()));
+  } catch (const ArgumentError& e) {
+    e.rethrow_as(fmt::format("{}: {}", args.json_schema, e.what()));
+  }
+  return constraint;
+}
+
 /// Throws UsageError if texts are needed but the folder has no tokenizer. `missing` is the reason
 /// why there is no tokenizer, or empty if there is one.
 void require_text(const GenerateArguments& args, const std::string& missing) {
@@ -78,6 +107,11 @@ void require_text(const GenerateArguments& args, const std::string& missing) {
   if (!args.stop.empty() && args.ids) {
     throw UsageError(fmt::format(
         "--stop needs a tokenizer because it is a text: use --stop-sequence for this folder ({})",
+        missing));
+  }
+  if (!args.json_schema.empty() || !args.regex.empty() || !args.choices.empty()) {
+    throw UsageError(fmt::format(
+        "--json-schema, --regex and --choice need a tokenizer because they constrain texts ({})",
         missing));
   }
   if (!args.ids || !args.prompts.empty()) {
@@ -138,6 +172,9 @@ Job make_job(GenerateArguments& args, const TextGenerator& generator, std::vecto
     }
   }
   apply_arguments(args, job.options);
+  job.options.constraint = constraint_of(args, generator, job.options);
+  if (job.options.constraint && job.options.beams > 1)
+    throw UsageError("--json-schema, --regex and --choice are not supported with --beams");
   const OnCut on_cut = args.truncate.on_cut();
   job.options.truncate = on_cut != nullptr;
   const PlaceOf place = [&](std::size_t prompt) { return job.place(prompt); };

@@ -174,6 +174,14 @@ void add_generate_options(OptionList& o, GenerateArguments& args) {
             throw UsageError(fmt::format("--force is given twice for position {}", place));
         })
       .group(rules);
+  o.input("--json-schema", args.json_schema,
+          "generate JSON that conforms to the JSON schema in this file")
+      .group(rules);
+  o.text("--regex", args.regex, "generate a text that matches this regular expression")
+      .group(rules);
+  o.texts("--choice", args.choices, Times::repeated,
+          "generate one of several texts; repeat for each of them")
+      .group(rules);
   o.ids("--start-ids", args.start_ids,
         "encoder-decoder folders: first ids of the output, such as \"2 5\"")
       .group(rules);

@@ -42,6 +42,8 @@ struct GenerateArguments {
   TruncateOption truncate;
   std::vector<std::string> stop, stop_ids, stop_sequences, forbid_ids;
   std::map<std::int64_t, std::int64_t> force;  // forced ids by position
+  std::string json_schema, regex;
+  std::vector<std::string> choices;
   std::string start_ids;
 
   /// True if `file` is a Hugging Face folder.
