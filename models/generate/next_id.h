@@ -31,6 +31,7 @@ struct ScoredToken {
   std::int64_t id = 0;
   double log_probability = 0;
 };
+/// A new token and its alternatives.
 struct NewToken {
   ScoredToken token;
   std::vector<ScoredToken> top = {};  // the most likely tokens, most likely first

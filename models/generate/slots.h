@@ -70,8 +70,8 @@ struct AddedSlot {
 ///   logits = slots.step(std::vector<SlotTokens>{{slot, {id}}, {other, {other_id}}});
 ///
 /// The logits of a text are the same as if it ran alone: bit for bit in batch-invariant programs,
-/// otherwise up to rounding (docs/serving/batching.md). If a function throws, all texts are unchanged. A
-/// slot that is not in use, or does not exist, causes an ArgumentError. BatchGenerator
+/// otherwise up to rounding (docs/serving/batching.md). If a function throws, all texts are
+/// unchanged. A slot that is not in use, or does not exist, causes an ArgumentError. BatchGenerator
 /// (batch_generator.h) adds sampling, rules and a queue.
 class DecodeSlots {
  public:

@@ -86,7 +86,7 @@ class RequestOf final : public QueuedRequest {
   Finish finish_;
 };
 
-/// Runs requests on a thread of its own. Requests take turns: each batch contains a text of the
+/// Runs requests on a separate thread. Requests take turns: each batch contains a text of the
 /// request whose turn it is (its first text without a result), and it is filled with the texts of
 /// the same key whose lengths are closest to the length of that text, whichever requests they
 /// belong to. No request therefore waits for more than one batch of each request before it, however

@@ -7,6 +7,7 @@
 
 namespace WEFT_API weft {
 
+/// Limits of a queue.
 struct BatchQueueOptions {
   std::int64_t batch_tokens = 4096;  // maximum number of tokens per batch, unless a text is longer
   std::int64_t requests = 256;       // maximum number of requests in the queue

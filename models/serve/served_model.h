@@ -28,6 +28,7 @@
 
 namespace WEFT_API weft {
 
+/// Options of a ServedModel.
 struct ServedModelOptions {
   TextEngineOptions text = {};   // of decoders
   BatchQueueOptions queue = {};  // of the other models
@@ -46,23 +47,28 @@ struct RequestLimits {
   std::optional<std::chrono::steady_clock::time_point> deadline = {};
 };
 
-// `tokens` is the number of tokens of all texts that the model read.
+/// The vectors of texts. In this and the following results, `tokens` is the number of tokens of all
+/// texts that the model read.
 struct EmbeddingResult {
   Tensor vectors;  // f32 [texts, width]
   std::int64_t tokens = 0;
 };
+/// The classes of texts.
 struct ClassesResult {
   std::vector<std::vector<ClassScore>> classes;  // for each text, most likely first
   std::int64_t tokens = 0;
 };
+/// Texts with a tag for every word.
 struct TaggedResult {
   std::vector<TaggedText> texts;
   std::int64_t tokens = 0;
 };
+/// The texts of a request, best first.
 struct RankedResult {
   std::vector<RankedText> texts;
   std::int64_t tokens = 0;
 };
+/// Translations, in the order of the texts.
 struct TranslatedResult {
   std::vector<std::string> texts;
   std::int64_t tokens = 0;
@@ -108,16 +114,20 @@ class ServedModel {
   /// for other models. Only const functions may be called, by any thread.
   const TextGenerator* generator() const;
 
+  /// Computes the vectors of texts. The queue determines the batches, not options.batch_tokens.
   std::int64_t embed(const std::vector<std::string>& texts, const EmbedOptions& options,
                      const RequestLimits& limits, OnResult<EmbeddingResult> on_result);
+  /// Finds the most likely classes of each text.
   std::int64_t classify(const std::vector<std::string>& texts, const ClassifyOptions& options,
                         const RequestLimits& limits, OnResult<ClassesResult> on_result);
+  /// Tags the words of each text.
   std::int64_t tag(const std::vector<std::string>& texts, const OnCut& on_cut,
                    const RequestLimits& limits, OnResult<TaggedResult> on_result);
-  /// Texts that are too long are truncated.
+  /// Ranks texts for a query. Texts that are too long are truncated.
   std::int64_t rerank(const std::string& query, const std::vector<std::string>& texts,
                       const RerankOptions& options, const RequestLimits& limits,
                       OnResult<RankedResult> on_result);
+  /// Translates texts.
   std::int64_t translate(const std::vector<std::string>& texts, const TranslateOptions& options,
                          const RequestLimits& limits, OnResult<TranslatedResult> on_result);
   /// Ends a request with a CancelledError, at the latest after the current batch. Returns false if

@@ -1,4 +1,4 @@
-// Text generation for many clients with one decoder, on a thread of its own.
+// Text generation for many clients with one decoder, on a separate thread.
 //
 //   const auto model = std::make_shared<LanguageModel>(load_model<LanguageModel>("gpt.weft"));
 //   TextEngine engine(model, {.slots = 16, .cache_bytes = 4LL << 30});
@@ -65,13 +65,13 @@ struct TextDelta {
   /// Whole characters, except at the end. Text that may be a part of a stop text is held back; the
   /// stop text itself and all text after it are not returned.
   std::string text = {};
-  /// The tokens since the last delta, including those whose text is held back. Scores and
-  /// alternatives only if TextRequest::top is not negative.
+  /// The tokens since the last delta, also if their text is held back. Scores and alternatives are
+  /// set only if TextRequest::top is not negative.
   std::vector<NewToken> tokens = {};
   /// Set in the last delta, unless there is an error.
   std::optional<Finish> finish = {};
-  /// The last delta may contain an error instead: DataError (logits are not finite, no id is
-  /// allowed), TimeoutError-like messages, or what a run of the model threw.
+  /// The last delta may contain an error instead: DataError if logits are not finite or no id is
+  /// allowed, or the exception of a run of the model, for example for lack of memory.
   std::exception_ptr error = {};
   // In every delta:
   std::int64_t prompt_tokens = 0;  // length of the prompt
@@ -106,9 +106,9 @@ class TextEngine {
   using OnDelta = std::function<void(TextDelta)>;
 
   /// `model` may be shared with other engines. Plans all memory: allocates the caches and runs the
-  /// largest batches. Throws ArgumentError if
-  /// `cache_bytes` is too small for one text of `capacity` tokens (the message contains the least
-  /// number of bytes), or if an option or an adapter does not fit the model.
+  /// largest batches. Throws ArgumentError if `cache_bytes` is too small for one text of `capacity`
+  /// tokens (the message contains the least number of bytes), or if an option or an adapter does
+  /// not fit the model.
   TextEngine(std::shared_ptr<const LanguageModel> model, const TextEngineOptions& options = {});
   /// Ends all requests with Finish::cancelled.
   ~TextEngine();

@@ -69,7 +69,7 @@ class GrammarBuilder {
   /// Emits one of `texts`, which share the states of common beginnings.
   std::int32_t one_of(std::int32_t from, std::vector<std::string_view> texts);
 
-  /// Removes what can never be completed and finds the rules that can be empty. Throws
+  /// Removes states that can never be completed, and finds the rules that can be empty. Throws
   /// ArgumentError if no text exists, or if a rule calls itself without reading a byte.
   Grammar finish(std::int32_t root) &&;
 

@@ -13,7 +13,7 @@ struct NumberBound {
   bool is_exclusive;
 };
 
-/// What the value of a number must satisfy.
+/// The conditions for the value of a number.
 struct NumberLimits {
   std::optional<NumberBound> min, max;
   std::int64_t multiple = 1;  // of integers

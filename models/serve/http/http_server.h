@@ -24,8 +24,8 @@ namespace WEFT_API weft {
 
 /// A finished request, for access logs.
 struct HttpLogEntry {
-  std::string client;  // address and port
-  std::string method, path;
+  std::string client = {};  // address and port
+  std::string method = {}, path = {};
   int status = 0;          // 499: the client disconnected before the reply
   double seconds = 0;      // from the last byte of the header to the end of the reply
   std::int64_t bytes = 0;  // of the reply, without its header
