@@ -69,15 +69,21 @@ std::int64_t BatchGenerator::pending(const Request& request) const {
   return std::ssize(request.ids) - slots_.length(request.slot);
 }
 
-bool BatchGenerator::fits(std::int64_t tokens) const {
+bool BatchGenerator::fits(std::int64_t tokens, std::int64_t longest) const {
   if (slots_.free_slots() == 0) return false;
   if (running() == 0) return true;
-  // With room for some new ids: a text that is preempted at once would be computed in vain.
+  // With dynamic scaling, a text that is preempted would be rotated for its new length, so it needs
+  // room for all its ids. Other texts need room for some new ids: a text that is preempted at once
+  // would be computed in vain.
   const DecodeSlotsOptions& options = slots_.options();
+  const bool whole = config_.rotary_scaling == RotaryScalingKind::dynamic;
   std::int64_t free =
-      slots_.free_blocks() - slots_.blocks_for(std::min(tokens + options.block, options.capacity));
+      slots_.free_blocks() -
+      slots_.blocks_for(whole ? longest : std::min(tokens + options.block, options.capacity));
   for (const auto& [number, request] : requests_) {
-    if (request.slot >= 0) free -= slots_.blocks_needed(request.slot, pending(request));
+    if (request.slot < 0) continue;
+    free -= slots_.blocks_needed(
+        request.slot, whole ? request.lengths.max - slots_.length(request.slot) : pending(request));
   }
   return free >= 0;
 }
@@ -85,7 +91,7 @@ bool BatchGenerator::fits(std::int64_t tokens) const {
 void BatchGenerator::start_waiting() {
   for (auto& [number, request] : requests_) {
     if (request.slot >= 0) continue;
-    if (!fits(std::ssize(request.ids))) return;
+    if (!fits(std::ssize(request.ids), request.lengths.max)) return;
     const AddedSlot added = slots_.add(request.ids, request.adapter);
     request.slot = added.slot;
     request.prompt = std::ssize(request.ids);

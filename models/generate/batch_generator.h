@@ -90,8 +90,10 @@ class BatchGenerator {
   /// already ended. Throws ArgumentError if there was never such a request.
   bool cancel(std::int64_t request);
 
-  /// Returns true if a request whose prompt has `tokens` tokens would not have to wait.
-  bool can_start(std::int64_t tokens) const { return waiting() == 0 && fits(tokens); }
+  /// Returns true if a request would not have to wait. Throws the same exceptions as check().
+  bool can_start(const TokenIds& prompt, const GenerationOptions& options) const {
+    return waiting() == 0 && fits(std::ssize(prompt), checked_lengths(prompt, options).max);
+  }
   /// Runs the model on the largest batches, so that later runs need no more memory. May be called
   /// before the first request.
   void run_largest() { slots_.run_largest(speculation_ ? Speculation::kRows : 1); }
@@ -119,9 +121,9 @@ class BatchGenerator {
   /// Returns the number of ids of a running request that are not in the caches: 1 or, for prompts,
   /// more.
   std::int64_t pending(const Request& request) const;
-  /// Returns true if there is a slot, and blocks for a text of `tokens` tokens besides the running
-  /// ones. One text always fits.
-  bool fits(std::int64_t tokens) const;
+  /// Returns true if there is a slot, and blocks for a text of `tokens` tokens, which grows to
+  /// `longest` tokens, besides the running ones. One text always fits.
+  bool fits(std::int64_t tokens, std::int64_t longest) const;
   void start_waiting();
   void preempt_newest();
   void advance();

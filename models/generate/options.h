@@ -115,7 +115,7 @@ struct GenerationOptions {
 
   /// If set, the new text is valid (JSON for a schema, a regular expression, one of several texts)
   /// whenever it ends with an end id, or when nothing can follow. Ids that cannot continue it are
-  /// forbidden before all other rules. Not supported with beams.
+  /// forbidden after all other rules. Not supported with beams.
   std::shared_ptr<const Constraint> constraint = {};
 
   /// If set, ids are sampled instead of always selecting the most likely id. Not supported with

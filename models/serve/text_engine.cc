@@ -242,7 +242,8 @@ struct TextEngine::Impl {
       if (last) return;
       {
         const std::lock_guard lock(mutex);
-        while (!waiting.empty() && batch.can_start(std::ssize(waiting.front()->given.prompt)))
+        while (!waiting.empty() &&
+               batch.can_start(waiting.front()->given.prompt, waiting.front()->given.options))
           start(waiting.pop());
         idle = running.empty();
       }
