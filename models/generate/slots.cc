@@ -388,6 +388,7 @@ void DecodeSlots::run_largest(std::int64_t rows) {
     for (std::int64_t i = 0; i < texts; ++i) {
       const std::int64_t count = i == 0 ? first : 1;
       tokens.push_back({add(), TokenIds(static_cast<std::size_t>(count)), i == 0 ? wanted : 1});
+      texts_[index(tokens.back().slot)].indexable = false;
     }
     step(tokens);
     for (const SlotTokens& text : tokens) drop(text.slot);
