@@ -436,6 +436,32 @@ BOOST_AUTO_TEST_CASE(masked_keys_before_and_after_a_text_change_no_bits_of_atten
   });
 }
 
+BOOST_AUTO_TEST_CASE(texts_without_padding_have_the_bits_of_attention_of_each_text) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<std::int64_t> ends = {0, 5, 26, 27, 90, 90, 101};
+  const std::int64_t tokens = ends.back(), heads = 3;
+  for (const std::int64_t size : {19, 32}) {
+    Tensor q = sample_uniform({1, heads, tokens, size}, 1), k = sample_uniform(q.sizes(), 2),
+           v = sample_uniform(q.sizes(), 3);
+    for (std::int64_t h = 0; h < heads; ++h)  // a key and a value of the second text
+      for (Tensor* t : {&k, &v}) t->mutable_data<float>()[(h * tokens + 9) * size + 1] = nan;
+    const auto attention = [&](std::int64_t begin, std::int64_t end, bool together) {
+      std::vector<Tensor> in;
+      for (const Tensor& t : {q, k, v}) in.push_back(part(t, 2, begin, end));
+      in.resize(attention_op::kOperands);
+      if (together) in[attention_op::kOffsets] = Tensor::of({std::ssize(ends)}, ends);
+      return invariant("attention", in, {{"scale", 0.7}, {"window", 12}});
+    };
+    const Tensor all = attention(0, tokens, true);
+    for (std::size_t t = 0; t + 1 < ends.size(); ++t) {
+      if (t == 1 || ends[t] == ends[t + 1]) continue;
+      BOOST_TEST_CONTEXT("text " << t << ", size " << size)
+      BOOST_TEST(expect_same_bits(attention(ends[t], ends[t + 1], false),
+                                  part(all, 2, ends[t], ends[t + 1])));
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(attention_over_caches_has_the_bits_of_recomputed_keys) {
   for_each_simd_target([](const char*) {
     const std::int64_t length = 90, capacity = 128;

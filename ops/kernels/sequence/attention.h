@@ -120,10 +120,13 @@ struct AttentionArgs {
     return q_start ? offset_count - Lk - q_start[b] - i : Lq - 1 - i;
   }
   struct Range {
-    std::int64_t begin, end;
+    std::int64_t begin = 0, end = 0;
   };
+  /// The text of all queries that a function processes, or empty if it is not known.
+  Range text;
   /// Returns the range of the text that contains token i, given the offsets.
   Range text_of(std::int64_t i) const {
+    if (text.begin < text.end) return text;
     std::int64_t first = 0, last = texts;  // the text is in [first, last)
     while (last - first > 1) {
       const std::int64_t middle = first + (last - first) / 2;
@@ -135,9 +138,9 @@ struct AttentionArgs {
   /// applied, with 0 <= begin <= end <= Lk. Both bounds are non-decreasing in i.
   Range visible(std::int64_t b, std::int64_t i) const {
     if (!offsets) return visible_in_text(i, first_position(b), length(b));
-    const Range text = text_of(i);
-    const Range own = visible_in_text(i - text.begin, 0, text.end - text.begin);
-    return {text.begin + own.begin, text.begin + own.end};
+    const Range around = text_of(i);
+    const Range own = visible_in_text(i - around.begin, 0, around.end - around.begin);
+    return {around.begin + own.begin, around.begin + own.end};
   }
   /// Like visible(), for a single text of `length` keys in which query 0 has the position `start`.
   /// Positions and windows may be any integers. To avoid overflow, they are compared by their
@@ -170,11 +173,12 @@ struct AttentionArgs {
   }
   /// Returns the end of the queries in [i0, i1) that are processed together with query i0. Queries
   /// of different texts are separated unless all of their keys fit into one tile, because each
-  /// query of the group is multiplied by the keys of all of them.
+  /// query of the group is multiplied by the keys of all of them. Batch-invariant programs, which
+  /// multiply only a few queries at once, gain nothing from larger groups.
   std::int64_t group_end(std::int64_t b, std::int64_t i0, std::int64_t i1) const {
     if (!offsets) return i1;
     std::int64_t end = std::min(i1, text_of(i0).end);
-    while (end < i1) {
+    while (end < i1 && !batch_invariant) {
       const std::int64_t more = std::min(i1, text_of(end).end);
       const Range keys = visible(b, i0, more);
       if (keys.end - keys.begin > kKeyBlock) break;

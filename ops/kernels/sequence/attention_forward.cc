@@ -203,9 +203,14 @@ void forward_group(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t h
 template <class T>
 void forward(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t heads, int64_t i0,
              int64_t i1, T* out, T* lse, std::byte* scratch) {
+  AttentionArgs<T> a = args;
   for (int64_t i = i0, end = 0; i < i1; i = end) {
     end = args.group_end(b, i, i1);
-    forward_group(args, b, h, heads, i, end, out, lse, scratch);
+    if (args.offsets) {  // the text is searched once rather than for every query
+      const auto text = args.text_of(i);
+      a.text = end <= text.end ? text : typename AttentionArgs<T>::Range();
+    }
+    forward_group(a, b, h, heads, i, end, out, lse, scratch);
   }
 }
 

@@ -153,14 +153,17 @@ HWY_INLINE void head_scores(const T* q, const S* keys, int64_t count, int64_t si
           sum[n][3] = hn::MulAdd(v, k3, sum[n][3]);
         }
       }
-      const size_t rest = static_cast<size_t>(size - x);
-      for (int n = 0; rest > 0 && n < kHeads; ++n) {
-        const auto v = load_part(d, q + n * size + x, rest);
+      // All indices of `sum` are constants, so that it stays in registers.
+      if (const size_t rest = static_cast<size_t>(size - x); rest > 0) {
+#pragma GCC unroll 4
         for (int key = 0; key < 4; ++key) {
           const auto part = load_widened_part(d, k + key * step + x, rest);
-          sum[n][key] = hn::MulAdd(v, part, sum[n][key]);
+#pragma GCC unroll 4
+          for (int n = 0; n < kHeads; ++n)
+            sum[n][key] = hn::MulAdd(load_part(d, q + n * size + x, rest), part, sum[n][key]);
         }
       }
+#pragma GCC unroll 4
       for (int n = 0; n < kHeads; ++n)
         store_sums(sum[n][0], sum[n][1], sum[n][2], sum[n][3], scores + n * stride + j);
       if constexpr (sizeof(S) == 1) {
