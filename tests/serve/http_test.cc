@@ -368,6 +368,13 @@ BOOST_AUTO_TEST_CASE(invalid_requests_have_their_errors) {
               "body_too_large");
   check_error(HttpClient(server.port()).get("/health", "X: " + std::string(20000, 'x') + "\r\n"),
               431, "the header of the request has more than 16384 bytes", "");
+  HttpClient extended(server.port());
+  extended.send(
+      "POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+      "Transfer-Encoding: chunked\r\n\r\n1;a=" +
+      std::string(200'000, 'x'));
+  check_error(extended.receive(), 431,
+              "an extension of a chunk or the trailer of the request is too long", "");
   HttpClient nonsense(server.port());
   nonsense.send("nonsense\r\n\r\n");
   BOOST_TEST(nonsense.receive().status == 400);

@@ -1,5 +1,7 @@
 // Tokenizers assembled from components: the effects of options, rejected files, and lossless
 // encoding of bytes.
+#include <malloc.h>
+
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -268,6 +270,13 @@ BOOST_AUTO_TEST_CASE(unigram_scores_are_read_as_in_the_reference) {
   BOOST_TEST(tokenizer.encode("_----------") == (std::vector<std::int32_t>{1, 3, 3, 2, 3}),
              boost::test_tools::per_element());
   BOOST_TEST(SubwordTokenizer::from_bytes(tokenizer.to_bytes()).to_bytes() == tokenizer.to_bytes());
+}
+
+BOOST_AUTO_TEST_CASE(long_texts_leave_no_buffers) {
+  const Tokenizer tokenizer = tokenizer_of(byte_level_json());
+  const std::size_t before = ::mallinfo2().hblkhd;  // bytes of large blocks
+  BOOST_TEST(tokenizer.encode(std::string(std::size_t{4} << 20, 'a')).size() == 4 << 20);
+  BOOST_TEST(::mallinfo2().hblkhd == before);
 }
 
 BOOST_AUTO_TEST_CASE(invalid_truncation_settings_are_rejected) {

@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -232,6 +233,9 @@ void check_decoders(const std::vector<std::shared_ptr<ServedModel>>& models,
 }
 
 int run_serve(ServeArguments& args) {
+  // By default, the C library keeps up to 64 MiB that a large request needed, in each thread.
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // as it becomes by itself
+  ::mallopt(M_TRIM_THRESHOLD, 8 << 20);
   HttpServerOptions http = args.http;
   http.port = static_cast<std::uint16_t>(args.port);
   http.api_keys = api_keys(args.key_file);

@@ -1,6 +1,7 @@
 #include "weft/models/serve/http/connection.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
@@ -26,6 +27,7 @@ constexpr std::size_t kMostAhead = 64 << 10;      // bytes of further requests
 constexpr std::size_t kRoomToRead = 64 << 10;     // bytes beyond a header in the buffer
 constexpr std::size_t kMostDrained = 16 << 20;    // bytes that are ignored before a close
 constexpr std::size_t kLeastProgress = 16 << 10;  // bytes of a reply per write_time
+constexpr std::size_t kLargeBody = 256 << 10;     // bytes of a request
 constexpr int kClientClosed = 499;
 
 std::string address_of(const asio::ip::tcp::socket& socket) {
@@ -53,14 +55,27 @@ ApiError parse_error(const boost::system::error_code& error, const HttpServerOpt
 
 Exchange::Exchange(std::shared_ptr<HttpCore> core, std::weak_ptr<Connection> connection,
                    HttpRequest request)
-    : core_(std::move(core)), connection_(std::move(connection)), request_(std::move(request)) {
+    : core_(std::move(core)),
+      connection_(std::move(connection)),
+      request_(std::move(request)),
+      is_large_(request_.body.size() > kLargeBody) {
   entry.client = request_.client;
   entry.method = request_.method;
   entry.path = request_.path;
   ++core_->exchanges;
 }
 
-Exchange::~Exchange() { --core_->exchanges; }
+Exchange::~Exchange() {
+  // The C library would keep the memory of the request, up to 40 times its size, in each thread.
+  if (is_large_) {
+    try {
+      asio::post(core_->workers, [] { ::malloc_trim(0); });
+    } catch (const std::bad_alloc&) {
+      ::malloc_trim(0);
+    }
+  }
+  --core_->exchanges;
+}
 
 void Exchange::post(std::function<void()> work) {
   asio::post(core_->io, [self = shared_from_this(), work = std::move(work)] {
@@ -385,7 +400,7 @@ void Connection::on_written(Error error, std::size_t bytes) {
     set_deadline(core_->options.write_time);
   }
   if (written_ < writing_.size() || !out_.empty()) return write();
-  writing_ = {};
+  std::string().swap(writing_);  // an assignment would keep the memory
   written_ = 0;
   timed_ = state_ == State::body && !exchange_;
   if (timed_) set_deadline(core_->options.body_time);  // after "100 Continue"

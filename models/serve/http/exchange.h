@@ -43,6 +43,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   Exchange& operator=(const Exchange&) = delete;
 
   const HttpRequest& request() const { return request_; }
+  /// Frees the body of the request, after the handler has read it.
+  void release_body() { std::string().swap(request_.body); }
   std::chrono::steady_clock::time_point begin() const { return begin_; }
 
   /// Runs `work` on the thread of the server, in the order of the calls. May be called by any
@@ -81,7 +83,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
   const std::shared_ptr<HttpCore> core_;
   const std::weak_ptr<Connection> connection_;
-  const HttpRequest request_;
+  HttpRequest request_;
+  const bool is_large_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::function<void()> cancel_;
   bool streaming_ = false, over_ = false, cancelled_ = false, stopped_ = false;

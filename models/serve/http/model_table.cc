@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <array>
@@ -115,6 +116,9 @@ std::shared_ptr<const Constraint> ModelEntry::constraint(const OutputForm& form)
     std::rotate(found, found + 1, constraints_.end());
     return constraints_.back().second;
   }
+  const struct Trim {  // a small schema can need 50 MiB, which the C library would keep
+    ~Trim() { ::malloc_trim(0); }
+  } trim;
   try {
     auto compiled = compile(form);
     if (constraints_.size() >= kKept) constraints_.erase(constraints_.begin());

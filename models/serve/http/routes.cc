@@ -157,6 +157,7 @@ std::optional<HttpReply> Routes::refuse(const HttpRequest& request,
 void Routes::handle(const std::shared_ptr<Exchange>& exchange) {
   const Route* route = find(exchange->request().method, exchange->request().path);
   (this->*route->handler)(exchange);
+  exchange->release_body();
 }
 
 void Routes::count(const HttpLogEntry& entry) {

@@ -16,7 +16,8 @@ namespace weft {
 /// A workspace that is borrowed to encode a single text.
 class SubwordPipeline::Lease {
  public:
-  explicit Lease(const SubwordPipeline& owner) : owner_(owner) {
+  Lease(const SubwordPipeline& owner, std::string_view text)
+      : owner_(owner), is_long_(text.size() > kLongText) {
     const std::lock_guard lock(owner.mutex_);
     if (!owner.idle_.empty()) {
       work_ = std::move(owner.idle_.back());
@@ -25,6 +26,7 @@ class SubwordPipeline::Lease {
     if (work_ == nullptr) work_ = std::make_unique<Workspace>();
   }
   ~Lease() {
+    if (is_long_) return;
     const std::lock_guard lock(owner_.mutex_);
     owner_.idle_.push_back(std::move(work_));
   }
@@ -33,7 +35,11 @@ class SubwordPipeline::Lease {
   Workspace& operator*() const { return *work_; }
 
  private:
+  /// In bytes. The workspaces of longer texts, 12 times their size, are not kept.
+  static constexpr std::size_t kLongText = 256 << 10;
+
   const SubwordPipeline& owner_;
+  const bool is_long_;
   std::unique_ptr<Workspace> work_;
 };
 
@@ -189,7 +195,7 @@ void SubwordPipeline::drop_front_words(Workspace& work, std::size_t most) const 
 template <class Give>
 void SubwordPipeline::run(std::string_view text, const EncodeOptions& options,
                           const TokenLimit& limit, const Give& give_id) const {
-  const Lease lease(*this);
+  const Lease lease(*this, text);
   Workspace& work = *lease;
   cut(text, options, work);
   const bool keeps = options.broken == InvalidBytes::kept && work.parts.bytes &&

@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::size_t kSlots = std::size_t{1} << 16;
 constexpr std::size_t kMaxWords = kSlots / 2;
+constexpr std::size_t kMaxCached = 8 * kMaxWords;
 
 }  // namespace
 
@@ -26,7 +27,7 @@ bool WordCache::find(std::string_view word, std::span<const SubwordSpan>& pieces
 }
 
 void WordCache::keep(std::string_view word, std::span<const SubwordSpan> pieces) {
-  if (known_ == kMaxWords) {
+  if (known_ == kMaxWords || pieces_.size() > kMaxCached) {
     clear();
     last_slot_ = last_hash_ & (kSlots - 1);
   }
