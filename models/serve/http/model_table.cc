@@ -108,7 +108,7 @@ std::shared_ptr<const Constraint> ModelEntry::compile(const OutputForm& form) {
 
 std::shared_ptr<const Constraint> ModelEntry::constraint(const OutputForm& form) {
   if (form.kind == OutputForm::Kind::text) return nullptr;
-  constexpr std::size_t kKept = 32;
+  constexpr std::size_t kKept = 8;  // each has up to 84 MiB of masks and states
   const std::lock_guard lock(mutex_);
   const auto found = std::find_if(constraints_.begin(), constraints_.end(),
                                   [&](const auto& kept) { return kept.first == form; });
