@@ -410,10 +410,10 @@ void attack_with_clients(const Workspace& w, const Budget& budget, Report& repor
   std::uint64_t space = 0;
   {
     Battle battle(w, budget, report);
-    space = battle.server.memory("VmPeak");
     do {  // every attack once, also in short runs
       for (const Attack& attack : kAttacks) battle.run(attack.name, attack.run);
     } while (!clock.over() && battle.server.is_running());
+    space = battle.server.memory("VmPeak");
     if (battle.server.is_running()) battle.stop();
   }
   if (budget.sanitized) return;
