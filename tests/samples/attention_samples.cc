@@ -234,6 +234,23 @@ OpErrorSample wrong(int operand, ValueType type, std::string message, Attributes
   return sample;
 }
 
+/// Like wrong() for kv_rows: all operands before it are given.
+OpErrorSample wrong_kv_rows(ValueType type, std::string message) {
+  const std::int64_t keys = type.shape.rank() == 2 ? 10 : 5;
+  OpErrorSample sample = wrong(kKvRows, std::move(type), std::move(message));
+  const auto set = [&](int operand, DType dtype, const Shape& shape) {
+    sample.inputs[static_cast<std::size_t>(operand)] = {dtype, shape};
+  };
+  set(kBias, DType::f32, {1, 1, 1, 1});
+  set(kMask, DType::boolean, {1, 1, 1, 1});
+  set(kOffsetBias, DType::f32, {4, 9});
+  set(kRowBias, DType::f32, {2, 4, 3, 2});
+  set(kColBias, DType::f32, {2, 4, keys, 2});
+  for (const int operand : {kRowIndex, kColIndex}) set(operand, DType::i64, {3, keys});
+  for (const int operand : {kLengths, kQStart, kKey}) set(operand, DType::i64, {2});
+  return sample;
+}
+
 OpErrorSample ring_of_blocks() {
   OpErrorSample sample =
       wrong(kKvRows, {DType::i64, {2, 2}},
@@ -274,9 +291,9 @@ std::vector<OpErrorSample> error_samples() {
             {{"soft_cap", std::numeric_limits<double>::infinity()}}),
       wrong(kQ, q, "or 0 for no cap, but is 1e+39", {{"soft_cap", 1e39}}),
       wrong(kQ, q, "or 0 for no cap, but is 1e-50", {{"soft_cap", 1e-50}}),
-      wrong(kKvRows, {DType::i64, {3}}, "kv_rows must have shape [2], but has [3]"),
-      wrong(kKvRows, {DType::i64, {3, 2}}, "batch (axis 0) of kv_rows and q: 3 and 2 differ"),
-      wrong(kKvRows, {DType::f32, {2, 2}}, "kv_rows must be i32 or i64, but is f32"),
+      wrong_kv_rows({DType::i64, {3}}, "kv_rows must have shape [2], but has [3]"),
+      wrong_kv_rows({DType::i64, {3, 2}}, "batch (axis 0) of kv_rows and q: 3 and 2 differ"),
+      wrong_kv_rows({DType::f32, {2, 2}}, "kv_rows must be i32 or i64, but is f32"),
       ring_of_blocks(),
   };
 }
