@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <new>
 #include <utility>
 
 #include "weft/core/error.h"
@@ -28,7 +29,10 @@ class SubwordPipeline::Lease {
   ~Lease() {
     if (is_long_) return;
     const std::lock_guard lock(owner_.mutex_);
-    owner_.idle_.push_back(std::move(work_));
+    try {
+      owner_.idle_.push_back(std::move(work_));
+    } catch (const std::bad_alloc&) {  // the workspace is freed
+    }
   }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
