@@ -223,32 +223,46 @@ struct TextEngine::Impl {
   // All functions below run on the engine's thread.
 
   void run() {
+    std::exception_ptr failure;
     for (;;) {
-      std::vector<RequestPointer> ended;
-      bool idle = false, last = false;
-      {
-        std::unique_lock lock(mutex);
-        wake.wait(lock, [&] { return stopping || !requests.empty(); });
-        last = stopping;
-        for (const auto& [number, request] : requests) {
-          if (last || request->cancelled || request->is_late()) ended.push_back(request);
-        }
-        for (const RequestPointer& request : ended) {
-          request->cancelled = true;
-          waiting.erase(request->given.client, request);
-        }
+      try {
+        // A run of the model failed, for example for lack of memory. It would fail again.
+        while (failure != nullptr && !running.empty())
+          end(RequestPointer(running.begin()->second), {.error = failure});
+        failure = nullptr;
+        if (!take_turn()) return;
+      } catch (...) {
+        failure = std::current_exception();
       }
-      for (const RequestPointer& request : ended) end(request, {.finish = Finish::cancelled});
-      if (last) return;
-      {
-        const std::lock_guard lock(mutex);
-        while (!waiting.empty() &&
-               batch.can_start(waiting.front()->given.prompt, waiting.front()->given.options))
-          start(waiting.pop());
-        idle = running.empty();
-      }
-      if (!idle) advance();
     }
+  }
+
+  /// Ends and starts requests, and runs the model once. Returns false if the engine stops.
+  bool take_turn() {
+    std::vector<RequestPointer> ended;
+    bool last = false;
+    {
+      std::unique_lock lock(mutex);
+      wake.wait(lock, [&] { return stopping || !requests.empty(); });
+      last = stopping;
+      for (const auto& [number, request] : requests) {
+        if (last || request->cancelled || request->is_late()) ended.push_back(request);
+      }
+      for (const RequestPointer& request : ended) {
+        request->cancelled = true;
+        waiting.erase(request->given.client, request);
+      }
+    }
+    for (const RequestPointer& request : ended) end(request, {.finish = Finish::cancelled});
+    if (last) return false;
+    {
+      const std::lock_guard lock(mutex);
+      while (!waiting.empty() &&
+             batch.can_start(waiting.front()->given.prompt, waiting.front()->given.options))
+        start(waiting.pop());
+    }
+    if (!running.empty()) advance();
+    return true;
   }
 
   void start(const RequestPointer& request) {
@@ -259,16 +273,8 @@ struct TextEngine::Impl {
   }
 
   void advance() {
-    std::vector<RequestToken> tokens;
     const auto begin = Clock::now();
-    try {
-      tokens = batch.step();
-    } catch (...) {
-      // A run of the model failed, for example for lack of memory. It would fail again.
-      const auto failed = running;
-      for (const auto& [number, request] : failed)
-        end(request, {.error = std::current_exception()});
-    }
+    std::vector<RequestToken> tokens = batch.step();
     {
       const std::lock_guard lock(mutex);
       counters.busy_seconds += std::chrono::duration<double>(Clock::now() - begin).count();
