@@ -82,8 +82,9 @@ class BatchGenerator {
   /// the next call. If a run of the model throws, all requests are unchanged.
   std::optional<RequestToken> next();
   /// For callers that deliver the ids of many requests: returns the ids that next() has not
-  /// returned yet or, if all have been returned, those of the next run of the model, which has none
-  /// if it only processes prompts. Errors of requests are returned instead of being thrown.
+  /// returned yet or, if all have been returned, those of the next run of the model. The result is
+  /// empty if the run only processes prompts. Errors of requests are returned instead of being
+  /// thrown.
   std::vector<RequestToken> step();
 
   /// Ends a request, wherever it is; next() returns no more ids for it. Returns false if it had
@@ -122,7 +123,7 @@ class BatchGenerator {
   /// more.
   std::int64_t pending(const Request& request) const;
   /// Returns true if there is a slot, and blocks for a text of `tokens` tokens, which grows to
-  /// `longest` tokens, besides the running ones. One text always fits.
+  /// `longest` tokens, in addition to the running ones. One text always fits.
   bool fits(std::int64_t tokens, std::int64_t longest) const;
   void start_waiting();
   void preempt_newest();

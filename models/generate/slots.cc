@@ -266,7 +266,7 @@ void DecodeSlots::append(Text& text, const SlotTokens& added) {
 
 Tensor DecodeSlots::run(std::span<const SlotTokens> tokens) {
   // Tokens of one text are a row, in which every key is read once for several of them. Otherwise,
-  // every token is a row of its own, so that texts with different numbers need no padding.
+  // every token is a separate row, so that texts with different numbers need no padding.
   const bool together = tokens.size() == 1;
   std::int64_t count = 0;
   for (const SlotTokens& added : tokens) count += std::ssize(added.ids);

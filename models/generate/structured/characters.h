@@ -12,7 +12,7 @@ namespace weft::structured {
 /// quotes, backslashes and control characters are escaped in the shortest way.
 enum class TextForm : std::uint8_t { plain, json_string };
 
-/// A set of Unicode characters (surrogates are none).
+/// A set of Unicode characters (without surrogates).
 class CharacterSet {
  public:
   struct Range {

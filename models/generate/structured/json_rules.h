@@ -29,7 +29,7 @@ class JsonRules {
   std::int32_t object();
   std::int32_t array();
 
-  /// Emits a string of min to max code points; a negative maximum is none.
+  /// Emits a string of min to max code points; a negative maximum means no limit.
   std::int32_t string(std::int32_t from, std::int64_t min, std::int64_t max);
   /// Emits a name, which is given as a JSON string, or any name that is not one of `others` and has
   /// no escapes; then a colon and white space.
@@ -39,7 +39,8 @@ class JsonRules {
   std::int32_t byte_and_space(std::int32_t from, char byte);
   /// Emits white space and a byte that lead to the state `to`.
   void space_and_byte(std::int32_t from, char byte, std::int32_t to);
-  /// Emits min to max items, which are calls of a rule, in brackets; a negative maximum is none.
+  /// Emits min to max items, which are calls of a rule, in brackets; a negative maximum
+  /// means no limit.
   std::int32_t array(std::int32_t from, std::int32_t item, std::int64_t min, std::int64_t max);
 
  private:

@@ -181,7 +181,7 @@ class Parser {
     return value;
   }
 
-  /// Reads what follows a backslash at byte `start`.
+  /// Reads the rest of an escape after a backslash at byte `start`.
   CharacterSet escape(std::size_t start) {
     if (!has_more()) fail_at(start, "'\\' at the end");
     const char32_t c = take_character(pattern_, at_);
@@ -245,7 +245,7 @@ class Parser {
     return value;
   }
 
-  /// Reads what follows '[' at byte `start`.
+  /// Reads the rest of a class after '[' at byte `start`.
   CharacterSet character_class(std::size_t start) {
     CharacterSet result;
     const bool is_negated = take("^");

@@ -16,10 +16,10 @@ namespace weft::structured {
 
 /// Computes and caches masks. A token either stays within the call of a rule, and then depends on
 /// the states of this call only, or it passes the end of the call, and then the rest of the token
-/// depends on where the call returns. A mask is therefore a chain of cached parts: those of the
-/// states in a frame, then those of the states to which the frame returns, for the few tokens that
-/// pass its end. (XGrammar, Dong et al. 2024, divides tokens in the same way, but checks those that
-/// pass the end at every step.) Not thread-safe.
+/// depends on the place to which the call returns. A mask is therefore a chain of cached parts:
+/// those of the states in a frame, then those of the states to which the frame returns, for the few
+/// tokens that pass its end. (XGrammar, Dong et al. 2024, divides tokens in the same way, but
+/// checks those that pass the end at every step.) Not thread-safe.
 class TokenMasks {
  public:
   /// Both arguments must outlive the object.
