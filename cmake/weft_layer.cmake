@@ -68,13 +68,15 @@ set(WEFT_HOT_SOURCES "^${PROJECT_SOURCE_DIR}/("
   "|tests/(testing_lib|reference|scaling)/)")
 list(JOIN WEFT_HOT_SOURCES "" WEFT_HOT_SOURCES)
 set(WEFT_COLD_SOURCES "^${PROJECT_SOURCE_DIR}/(tests|models/(families|fields|hf|inputs|layers|metrics|plots|program|tasks|training|zoo"
-  "|text/chat|text/jinja|text/tokenizers/formats))/")
+  "|text/chat|text/jinja|text/tokenizers/formats)|serialization/onnx)/")
 list(JOIN WEFT_COLD_SOURCES "" WEFT_COLD_SOURCES)
 
 # The folders whose sources are compiled together, with those of the folders in them. Smaller folders than a layer keep sources apart that
 # use the same names in anonymous namespaces.
 set(WEFT_UNIT_FOLDERS
-  "^(models/(tasks|text/tokenizers/formats|text/tokenizers|text|data|program|zoo)|ops/[^/]*|tests/[^/]*|[^/]*)")
+  "^(serialization/onnx/(import|export)/operators|serialization/onnx|models/(tasks|text/tokenizers/formats|text/tokenizers|text|data"
+  "|program|zoo)|ops/[^/]*|tests/[^/]*|[^/]*)")
+list(JOIN WEFT_UNIT_FOLDERS "" WEFT_UNIT_FOLDERS)
 
 # Sets the optimisation of the sources of a target (WEFT_HOT_SOURCES). With WEFT_UNITY, up to 24 sources (WEFT_UNIT_FOLDERS) are compiled
 # together, because most of the build time is spent on headers and templates that they share. Sources with options of their own, such as

@@ -1,0 +1,39 @@
+// The operators that Weft reads, by domain. Each file of operators/ returns its own.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "weft/serialization/onnx/import/node_import.h"
+
+namespace weft::onnx {
+
+/// Returns the translator of an operator, or null. `domain` is "" (also written "ai.onnx") or
+/// "com.microsoft".
+const Operator* find_operator(std::string_view domain, std::string_view name);
+
+// The operators of the default domain.
+std::span<const Operator> arithmetic_operators();   // Add, Clip, Mod, Where, Equal, BitShift, Cast
+std::span<const Operator> function_operators();     // Exp, Gelu, Softmax, Hardmax, Selu
+std::span<const Operator> reduction_operators();    // ReduceSum, ArgMax, CumSum, TopK
+std::span<const Operator> norm_operators();         // LayerNormalization, LRN, BatchNormalization
+std::span<const Operator> product_operators();      // MatMul, Gemm, Einsum, Det
+std::span<const Operator> loss_operators();         // SoftmaxCrossEntropyLoss
+std::span<const Operator> signal_operators();       // DFT, STFT, HannWindow, MelWeightMatrix
+std::span<const Operator> shape_operators();        // Reshape, Slice, Pad, Concat, Range, Trilu
+std::span<const Operator> index_operators();        // Gather, ScatterND, OneHot, TfIdfVectorizer
+std::span<const Operator> convolution_operators();  // Conv, ConvTranspose
+std::span<const Operator> pooling_operators();      // MaxPool, LpPool, RoiAlign
+std::span<const Operator> resize_operators();       // Resize, Upsample, GridSample, AffineGrid
+std::span<const Operator> recurrent_operators();    // LSTM, GRU, RNN
+std::span<const Operator> attention_operators();    // Attention, RotaryEmbedding (opset 23)
+std::span<const Operator> quantized_operators();    // QuantizeLinear, MatMulInteger, QLinearConv
+std::span<const Operator> control_operators();      // If, Loop, Scan
+std::span<const Operator> sequence_operators();     // SequenceConstruct, SplitToSequence, Optional
+std::span<const Operator> gradient_operators();     // ai.onnx.preview.training Gradient
+// The operators of com.microsoft.
+std::span<const Operator> microsoft_attention_operators();  // MultiHeadAttention, RotaryEmbedding
+std::span<const Operator> microsoft_norm_operators();       // SkipLayerNormalization, FastGelu
+std::span<const Operator> microsoft_quantized_operators();  // MatMulNBits, QLinearAdd
+
+}  // namespace weft::onnx

@@ -1,0 +1,8 @@
+// Attention operators of com.microsoft.
+#include "weft/serialization/onnx/import/operators.h"
+
+namespace weft::onnx {
+
+std::span<const Operator> microsoft_attention_operators() { return {}; }
+
+}  // namespace weft::onnx
