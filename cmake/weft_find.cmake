@@ -1,4 +1,4 @@
-# Finds libraries that do not provide a CMake package on every system: Highway, PCRE2, Zstandard and libsndfile. The build uses this
+# Finds libraries that do not provide a CMake package on every system: Highway, PCRE2, Zstandard, libsndfile and libzip. The build uses this
 # file, and so does weftConfig.cmake for programs that link static libraries: installed files refer to the targets and contain no paths of
 # the machine that built them.
 

@@ -103,7 +103,7 @@ weft_pkg_config(core "tensors, dtypes, shapes, threads" "" "${weft_core_needs}" 
 weft_pkg_config(ops "operations and their kernels" weft-core "libhwy" "")
 weft_pkg_config(graph "graphs, passes, sessions" weft-ops "" "")
 weft_pkg_config(autodiff "gradients and optimizers" weft-graph "" "")
-weft_pkg_config(serialization "file formats for graphs and tensors" weft-graph "protobuf" "")
+weft_pkg_config(serialization "file formats for graphs and tensors" weft-autodiff "protobuf libzip" "")
 weft_pkg_config(models "transformers, tokenizers, training" "weft-autodiff weft-serialization fmt"
   "zlib icu-uc libpcre2-8 libzstd sndfile" "")
 if(WEFT_MPI)

@@ -26,7 +26,7 @@ program "a program with one matrix product and the operations that it needs" <te
 if [ -f "$build/libweft_models.a" ]; then
   # shellcheck disable=SC2046
   "$cxx" -shared -Wl,--whole-archive $(layers core ops graph autodiff serialization models) -Wl,--no-whole-archive \
-    -Wl,--gc-sections -lhwy -ltbb -lfmt -lprotobuf -lz -licuuc -lpcre2-8 -lzstd -lsndfile -o "$work/libweft.so"
+    -Wl,--gc-sections -lhwy -ltbb -lfmt -lprotobuf -lz -licuuc -lpcre2-8 -lzstd -lsndfile -lzip -o "$work/libweft.so"
   strip "$work/libweft.so"
   bytes "$work/libweft.so" "the whole library in one shared object (stripped)"
   [ -x "$build/weft" ] && strip -o "$work/weft" "$build/weft" && bytes "$work/weft" "the program weft (stripped)"
