@@ -62,8 +62,11 @@ OnnxModel read_onnx(const std::string& path, const OnnxReadOptions& options = {}
 
 struct OnnxWriteOptions {
   std::int64_t opset = 17;  // 13 to 23
-  /// Written as metadata_props: labels, tokenizer settings.
+  /// Written as metadata_props, for other programs: labels, for example.
   std::map<std::string, std::string> metadata = {};
+  /// Parts of a Weft model (config, tokenizer, class names). They are written as metadata_props as
+  /// well, and read_onnx() returns them as attachments of the checkpoint.
+  std::vector<Attachment> attachments = {};
   std::string graph_name = "weft";
   std::string description = {};
   /// Weights are written to PATH.data if they exceed this size together; a protobuf message cannot
