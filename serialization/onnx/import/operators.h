@@ -31,6 +31,8 @@ std::span<const Operator> quantized_operators();    // QuantizeLinear, MatMulInt
 std::span<const Operator> control_operators();      // If, Loop, Scan
 std::span<const Operator> sequence_operators();     // SequenceConstruct, SplitToSequence, Optional
 std::span<const Operator> gradient_operators();     // ai.onnx.preview.training Gradient
+// Operators that ONNX Runtime adds to the default domain.
+std::span<const Operator> runtime_norm_operators();  // SimplifiedLayerNormalization
 // The operators of com.microsoft.
 std::span<const Operator> microsoft_attention_operators();  // MultiHeadAttention, RotaryEmbedding
 std::span<const Operator> microsoft_norm_operators();       // SkipLayerNormalization, FastGelu
