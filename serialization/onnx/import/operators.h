@@ -20,11 +20,14 @@ std::span<const Operator> norm_operators();         // LayerNormalization, LRN, 
 std::span<const Operator> product_operators();      // MatMul, Gemm, Einsum, Det
 std::span<const Operator> loss_operators();         // SoftmaxCrossEntropyLoss
 std::span<const Operator> signal_operators();       // DFT, STFT, HannWindow, MelWeightMatrix
-std::span<const Operator> shape_operators();        // Reshape, Slice, Pad, Concat, Range, Trilu
+std::span<const Operator> shape_operators();        // Reshape, Concat, Expand, Range, Trilu
+std::span<const Operator> slice_operators();        // Slice, Split, Pad, Col2Im
+std::span<const Operator> selection_operators();    // Compress, NonZero, Unique of known values
 std::span<const Operator> index_operators();        // Gather, ScatterND, OneHot, TfIdfVectorizer
 std::span<const Operator> convolution_operators();  // Conv, ConvTranspose
 std::span<const Operator> pooling_operators();      // MaxPool, LpPool, RoiAlign
-std::span<const Operator> resize_operators();       // Resize, Upsample, GridSample, AffineGrid
+std::span<const Operator> resize_operators();       // Resize, Upsample
+std::span<const Operator> sampling_operators();     // GridSample, AffineGrid, RoiAlign
 std::span<const Operator> recurrent_operators();    // LSTM, GRU, RNN
 std::span<const Operator> attention_operators();    // Attention, RotaryEmbedding (opset 23)
 std::span<const Operator> quantized_operators();    // QuantizeLinear, MatMulInteger, QLinearConv
