@@ -44,7 +44,7 @@ function(level_of path level folder)  # sets the number of the level, and the li
 endfunction()
 set(levels
   "fields" "text/unicode|layers" "text/tokenizers|text/jinja|text/compression|families" "text/chat|text/tokens" "text/corpus|language"
-  "data|audio" "plots" "metrics" "vectors|generate" "hf|gguf" "inputs" "training" "tasks/common" "tasks/text_ranking|tasks/image_embedding"
+  "data|audio" "plots" "metrics" "vectors|generate" "hf|gguf" "inputs" "training" "tensorboard" "tasks/common" "tasks/text_ranking|tasks/image_embedding"
   "tasks/next_token|tasks/masked_tokens|tasks/text_classification|tasks/token_classification|tasks/text_similarity|tasks/span_answering|tasks/text_embedding|tasks/seq2seq|tasks/speech|tasks/image_classification|tasks/masked_image|tasks/image_text"
   "tasks" "serve" "zoo|program")
 file(GLOB_RECURSE files RELATIVE ${SOURCE} ${SOURCE}/models/*/*.h ${SOURCE}/models/*/*.cc)

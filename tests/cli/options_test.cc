@@ -62,7 +62,7 @@ std::vector<std::string> bad_values(const WalkedOption& option) {
   if (option.is(kIdsType)) add(kInvalidIds);
   if (option.is(kPlaceType)) add(kInvalidPlaces);
   if (option.is(kChoiceType)) add({"no-such", "A", " "});
-  if (option.is(kOutputType)) add({"--text"});
+  if (option.is(kOutputType) || option.is(kFolderType)) add({"--text"});
   return values;
 }
 
@@ -87,8 +87,8 @@ BOOST_AUTO_TEST_CASE(every_option_has_a_known_type) {
     for (const WalkedOption& option : command.options) {
       BOOST_TEST_CONTEXT(command.name << " " << option.name << ": " << option.type) {
         bool known = option.type == "FLAG";
-        for (const char* type : {kInputType, kOutputType, kIntegerType, kNumberType, kBytesType,
-                                 kChoiceType, kIdsType, kPlaceType, kTextType})
+        for (const char* type : {kInputType, kOutputType, kFolderType, kIntegerType, kNumberType,
+                                 kBytesType, kChoiceType, kIdsType, kPlaceType, kTextType})
           known = known || option.is(type);
         BOOST_TEST(known);
       }

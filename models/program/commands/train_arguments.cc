@@ -19,7 +19,7 @@ namespace {
 const std::set<std::string> kAllowedOnResume = {
     "--log",        "--keep",    "--resume",  "--out",           "--best",
     "--force",      "--task",    "--threads", "--memory-budget", "--check-finite",
-    "--stop-after", "--sharded", "--verify"};
+    "--stop-after", "--sharded", "--verify",  "--tensorboard"};
 const std::set<std::string> kFieldsAllowedOnResume = {"steps",      "eval_every", "eval_batches",
                                                       "save_every", "patience",   "skip_nonfinite"};
 
@@ -143,6 +143,7 @@ void TrainArguments::plan_files(const std::vector<std::string>& plots) {
   for (const std::string& ending : plots) plan_beside(ending);
   if (!best.empty()) paths.plan_file("--best", best, FileKind::model);
   if (!log.empty()) paths.plan_file("--log", log, FileKind::log);
+  if (!tensorboard.empty()) paths.plan_growing_folder("--tensorboard", tensorboard);
   for (std::int64_t saves = 1; saves <= keep; ++saves)
     paths.plan_earlier_checkpoint("an earlier checkpoint",
                                   companion_path(path, earlier_ending(saves)), path);
@@ -239,6 +240,10 @@ void add_train_options(OptionList& options, const std::vector<const Task*>& task
   options.output("--log", args.log,
                  "write a training log to this file (.jsonl), one JSON object per line; a resumed "
                  "run appends to its log");
+  options.output_folder("--tensorboard", args.tensorboard,
+                        "write losses, metrics, learning rate, gradient norm, speed, samples and "
+                        "settings to an event file in this folder, which TensorBoard shows as one "
+                        "run; a resumed run continues its curves if it names the same folder");
   options.flag("--force", args.force,
                "replace existing files of another type that have these names");
   options.text("--preset", args.preset,

@@ -16,7 +16,7 @@ namespace weft::program {
 struct TrainArguments {
   std::string family;  // weft train FAMILY
   std::string task;    // --task
-  std::string out, best, log, preset, resume, adapters;
+  std::string out, best, log, tensorboard, preset, resume, adapters;
   ModelPath from;
   std::int64_t keep = 0;  // number of earlier checkpoints to keep
   std::vector<std::string> reinit, freeze;

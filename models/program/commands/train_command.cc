@@ -29,8 +29,10 @@
 #include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/tasks/adapted_models.h"
 #include "weft/models/tasks/tasks.h"
+#include "weft/models/tensorboard/tensorboard_log.h"
 #include "weft/models/training/adapters.h"
 #include "weft/models/training/trainable.h"
+#include "weft/models/training/training_step.h"
 #include "weft/serialization/sharded_checkpoint.h"
 
 namespace weft::program {
@@ -183,6 +185,7 @@ class TrainingRun {
   void prepare_averages();
   void prepare_trainer();
   void observe();
+  void start_tensorboard();
   /// Writes and prints the results after the last step. Only for rank 0.
   void finish(const TrainOutcome& outcome);
   void write_report(const TaskReport& report);
@@ -199,7 +202,9 @@ class TrainingRun {
   TrainTask work_;
   std::optional<ModelFiles> files_;
   std::optional<ConsoleProgress> progress_;
-  std::optional<LogFile> log_;    // only on rank 0
+  std::optional<LogFile> log_;         // only on rank 0
+  std::optional<EventWriter> events_;  // only on rank 0
+  std::optional<TensorBoardLog> board_;
   std::optional<BestFile> best_;  // only on rank 0
   Observers observers_;
   std::optional<Trainer> trainer_;
@@ -287,7 +292,11 @@ void TrainingRun::prepare_averages() {
 void TrainingRun::observe() {
   // Generating samples may use random numbers. All ranks generate the samples, so that their random
   // keys stay equal.
-  progress_.emplace([this] { return run_->sample(measured()); });
+  progress_.emplace([this](std::int64_t step) {
+    const std::string line = run_->sample(measured());
+    if (events_ && !line.empty()) events_->text("sample", step, line);
+    return line;
+  });
   observers_.add(*progress_);
   observers_.add(watch_);
   if (args_.log.empty() || !first()) return;
@@ -332,9 +341,25 @@ void TrainingRun::prepare_trainer() {
   }
 }
 
+/// Creates the event file when training begins, so that a rejected command leaves none.
+void TrainingRun::start_tensorboard() {
+  if (args_.tensorboard.empty() || !first()) return;
+  const TrainedModel& model = run_->model();
+  EventWriterOptions options{
+      .on_error = [](const IoError& e) { print_stderr("weft: --tensorboard: {}\n", e.what()); }};
+  // A killed process may have logged steps after its last checkpoint, which this run repeats.
+  options.purge_step =
+      args_.resume.empty() ? 0 : session_->value(kStepVariable).item<std::int64_t>() + 1;
+  events_.emplace(args_.paths.planned(args_.tensorboard).path(), std::move(options));
+  events_->hyper_parameters(hyper_parameters(model));
+  board_.emplace(*events_);
+  observers_.add(*board_);
+}
+
 int TrainingRun::run() {
   TrainedModel& model = run_->model();
   if (log_) log_->start(task_->info(), model.settings, work_.unit);
+  start_tensorboard();
   install_stop_handlers(args_.world);
   const TrainOutcome outcome = trainer_->run();
   model.history = trainer_->history();
@@ -354,13 +379,14 @@ int TrainingRun::run() {
     const TaskReport report = run_->report(measured(), outcome, model_name(args_.destination()));
     if (first()) write_report(report);
   }
-  return log_ && log_->failed() ? 1 : 0;
+  return (log_ && log_->failed()) || (events_ && events_->failed()) ? 1 : 0;
 }
 
 void TrainingRun::finish(const TrainOutcome& outcome) {
   const std::string& out = args_.destination();
   const OutputFile plot = args_.file(kCurve);
   if (log_) log_->end(outcome);
+  if (events_ && !outcome.stopped) events_->end_run(std::isfinite(outcome.evaluation.loss));
   write_text(plot, trainer_->history().svg(fmt::format("{}: loss", model_name(out)),
                                            task_->info().loss_unit));
   say("saved     {} ({}), loss curve {}\n", out,

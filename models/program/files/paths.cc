@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -313,6 +314,27 @@ OutputFile CommandPaths::plan_earlier_checkpoint(const std::string& what, const 
 OutputFile CommandPaths::plan_resumed(const std::string& what, const std::string& path,
                                       std::string_view replaced) {
   return plan(what, path, FileKind::model, replaced);
+}
+
+OutputFile CommandPaths::plan_growing_folder(const std::string& what, const std::string& path) {
+  if (!files_->checks) return add(what, path);
+  refuse_input(what, path, FileKind::log, "");
+  refuse_output(what, path);
+  // The closest folder that exists must be writable.
+  std::error_code ignored;
+  fs::path existing = resolved(path);
+  while (!fs::exists(existing, ignored) && existing.has_relative_path())
+    existing = existing.parent_path();
+  const auto refuse = [&](const std::string& why) {
+    throw IoError(
+        fmt::format("{}: cannot write to {}: {}: name a folder that can be created or "
+                    "written",
+                    what, path, why));
+  };
+  if (!fs::is_directory(existing, ignored)) refuse(existing.string() + " is not a folder");
+  if (::access(existing.c_str(), W_OK | X_OK) != 0)
+    refuse(existing.string() + ": " + std::strerror(errno));
+  return add(what, path);
 }
 
 OutputFile CommandPaths::plan_folder(const std::string& what, const std::string& path) {

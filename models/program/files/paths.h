@@ -72,6 +72,11 @@ class CommandPaths {
   OutputFile plan_resumed(const std::string& what, const std::string& path,
                           std::string_view replaced);
 
+  /// Plans a folder to which files with new names will be added. It is created when the first file
+  /// is written. Throws UsageError if the path is an input or inside an input folder, and IoError
+  /// if it is not a folder, or cannot be created or written.
+  OutputFile plan_growing_folder(const std::string& what, const std::string& path);
+
   /// Plans a folder for a model. Throws the same errors as plan_file() and
   /// hf::check_folder_target(). Throws UsageError if the command reads any file in the folder.
   OutputFile plan_folder(const std::string& what, const std::string& path);

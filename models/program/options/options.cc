@@ -119,7 +119,17 @@ AddedOption OptionList::inputs(const std::string& name, std::vector<std::string>
 }
 
 AddedOption OptionList::output(const std::string& name, std::string& to, const std::string& help) {
-  return add(name, kOutputType, Times::once, help, [&to, name](const std::string& path) {
+  return add_path(name, kOutputType, to, help);
+}
+
+AddedOption OptionList::output_folder(const std::string& name, std::string& to,
+                                      const std::string& help) {
+  return add_path(name, kFolderType, to, help);
+}
+
+AddedOption OptionList::add_path(const std::string& name, const char* type, std::string& to,
+                                 const std::string& help) {
+  return add(name, type, Times::once, help, [&to, name](const std::string& path) {
     if (path.starts_with("--")) {
       throw ArgumentError(
           fmt::format("{} is followed by {}, which looks like an option (for a file with this "

@@ -30,6 +30,7 @@ namespace weft::program {
 /// Types of options as shown in --help. They may be followed by a range or by the choices.
 inline constexpr const char* kInputType = "FILE";     // a file or folder that is read
 inline constexpr const char* kOutputType = "OUTPUT";  // a file that is written
+inline constexpr const char* kFolderType = "FOLDER";  // a folder that receives new files
 inline constexpr const char* kIntegerType = "INTEGER";
 inline constexpr const char* kNumberType = "NUMBER";
 inline constexpr const char* kBytesType = "BYTES";
@@ -101,6 +102,8 @@ class OptionList {
   AddedOption inputs(const std::string& name, std::vector<std::string>& to,
                      const std::string& help);
   AddedOption output(const std::string& name, std::string& to, const std::string& help);
+  /// A folder to which the command adds files, and which it creates if necessary.
+  AddedOption output_folder(const std::string& name, std::string& to, const std::string& help);
   AddedOption text(const std::string& name, std::string& to, const std::string& help);
   AddedOption text(const std::string& name, std::optional<std::string>& to,
                    const std::string& help);
@@ -162,6 +165,8 @@ class OptionList {
   static std::string label(const std::string& name);
 
  private:
+  AddedOption add_path(const std::string& name, const char* type, std::string& to,
+                       const std::string& help);
   template <class T>
   struct PlainOf {
     using Type = T;

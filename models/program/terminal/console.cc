@@ -104,7 +104,7 @@ std::string one_line(const std::string& message) {
 
 bool colourful() { return is_terminal() && std::getenv("NO_COLOR") == nullptr; }
 
-ConsoleProgress::ConsoleProgress(std::function<std::string()> sample)
+ConsoleProgress::ConsoleProgress(std::function<std::string(std::int64_t)> sample)
     : sample_(std::move(sample)), terminal_(is_terminal()), colours_(colourful()) {}
 
 void ConsoleProgress::draw(const StepReport& r) {
@@ -150,7 +150,7 @@ void ConsoleProgress::on_evaluation(std::int64_t step, const Evaluation& found, 
       metrics, whole ? " (whole split)" : "", colours_ ? "\x1b[0m" : "");
   if (sample_ && sampled_ != step) {
     sampled_ = step;
-    const std::string line = sample_();
+    const std::string line = sample_(step);
     if (!line.empty())
       say("{}  | {}{}\n", colours_ ? "\x1b[2m" : "", line, colours_ ? "\x1b[0m" : "");
   }

@@ -64,9 +64,9 @@ bool colourful();
 /// printed occasionally.
 class ConsoleProgress : public TrainObserver {
  public:
-  /// `sample` returns a line to print after an evaluation, or "" to print nothing. `sample` itself
-  /// may be empty.
-  explicit ConsoleProgress(std::function<std::string()> sample = {});
+  /// `sample` returns a line to print after the evaluation of a step, or "" to print nothing.
+  /// `sample` itself may be empty.
+  explicit ConsoleProgress(std::function<std::string(std::int64_t step)> sample = {});
 
   void on_step(const StepReport& report) override;
   void on_skip(const SkipReport& report) override;
@@ -78,7 +78,7 @@ class ConsoleProgress : public TrainObserver {
  private:
   void draw(const StepReport& report);
 
-  std::function<std::string()> sample_;
+  std::function<std::string(std::int64_t step)> sample_;
   bool terminal_;
   bool colours_;
   bool drawn_ = false;
