@@ -104,7 +104,8 @@ class Epilogues {
     std::optional<TileProgram> steps = steps_of(node);
     if (!steps || !fits(*steps, node, input)) return;
     products_.insert(best.node_pointer());
-    Node* const rounding = is(best.node(), "integer_matmul") ? rounding_of(node) : nullptr;
+    const bool rounds = is(best.node(), "integer_matmul") && best.dtype() == DType::f32;
+    Node* const rounding = rounds ? rounding_of(node) : nullptr;
     moved_.emplace(&node, Moved{best, input, with_first(std::move(*steps), input), rounding});
   }
 
@@ -147,7 +148,8 @@ class Epilogues {
   static void copy_moved(const Moved& moved, Node& node, Cloner& cloner) {
     const Node& matmul = moved.product.node();
     std::vector<Value> operands;
-    for (const Value& v : matmul.inputs()) operands.push_back(cloner.copy(v));
+    for (const Value& v : matmul.inputs()) operands.push_back(v.defined() ? cloner.copy(v) : v);
+    operands.resize(matmul.op().inputs.size());  // trailing absent operands
     for (Index k = 0; k < node.inputs().size(); ++k) {
       if (static_cast<int>(k) != moved.input) operands.push_back(cloner.copy(node.inputs()[k]));
     }

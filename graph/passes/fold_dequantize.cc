@@ -2,6 +2,8 @@
 //   matmul(x, dequantize(q, scale))       -> quantized_matmul(x, q, scale)
 //   matmul(fake_quantize(x), dequantize(q, scale))
 //                                         -> integer_matmul(quantize_rows(x), q, scale)
+//   matmul((cast(q8) - zero) * s, dequantize(q, scale))
+//                                         -> integer_matmul(q8, s, q, scale, zero), for i8 or u8 q8
 //   grouped_matmul(x, dequantize(q, scale), sizes)
 //                                         -> quantized_grouped_matmul(x, q, scale, sizes)
 //   take(dequantize(q, scale), index)     -> quantized_take(q, scale, index)
@@ -9,10 +11,16 @@
 //   attention(q, cast(k), cast(v), ...)   -> attention_narrow(q, k, v, ...), for bf16 k and v
 //   attention(q, unpack_int8_rows(k), unpack_int8_rows(v), ...)
 //                                         -> attention_narrow(q, k, v, ...)
-// The first three rewrites and the last one sum in a different order, so the last bits may differ.
+// The first four rewrites and the last one sum in a different order, so the last bits may differ.
 // The others are bit-exact.
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
+#include "weft/core/integer_range.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/math.h"
+#include "weft/graph/functions/shape.h"
 #include "weft/graph/passes/match.h"
 #include "weft/graph/passes/pipeline.h"
 #include "weft/ops/kernels/integer/integer_product.h"
@@ -20,19 +28,76 @@
 namespace weft {
 namespace {
 
+// Returns levels of dtype i8 or u8 as i8; u8 minus 128.
+Value signed_bytes(const Value& levels) {
+  return levels.dtype() == DType::i8 ? levels : cast(levels, DType::i8) - (-128);
+}
+
+// Activations as integers: (levels - zero) * step, with one step per row.
+struct IntegerRows {
+  Value levels = {}, step = {}, zero = {};
+};
+
+// Returns a zero point of `levels` as i8, minus 128 if the levels are u8, or an undefined value if
+// `zero`, which is f32, may be anything but a scalar of the dtype of the levels.
+Value integer_zero(const Value& zero, DType levels, Graph& target) {
+  if (zero.rank() != 0) return {};
+  if (is(zero, "constant")) {
+    const double number = zero.node().attributes().tensor("value").at(0);
+    const IntegerRange range = integer_range(levels);
+    if (std::nearbyint(number) != number || !range.holds(static_cast<std::int64_t>(number)))
+      return {};
+    return target.scalar(DType::i8, number - (levels == DType::u8 ? 128 : 0));
+  }
+  if (!is(zero, "cast") || zero.node().input(0).dtype() != levels) return {};
+  return signed_bytes(zero.node().input(0));
+}
+
+// Matches (cast(levels) - zero) * scale, where zero and scale are scalars.
+std::optional<IntegerRows> scaled_levels(const Value& x, Graph& target) {
+  if (!is(x, "mul") || x.rank() == 0) return {};
+  const Value scale = x.node().input(1);
+  Value difference = x.node().input(0), zero;
+  if (scale.rank() != 0) return {};
+  if (is(difference, "sub")) {
+    zero = difference.node().input(1);
+    difference = difference.node().input(0);
+  }
+  if (!is(difference, "cast") || !(difference.shape() == x.shape())) return {};
+  const Value levels = difference.node().input(0);
+  if (levels.dtype() != DType::i8 && levels.dtype() != DType::u8) return {};
+  IntegerRows rows{signed_bytes(levels)};
+  if (zero.defined()) {
+    rows.zero = integer_zero(zero, levels.dtype(), target);
+    if (!rows.zero.defined()) return {};
+  } else if (levels.dtype() == DType::u8) {
+    rows.zero = target.scalar(DType::i8, -128);
+  }
+  const Shape& shape = x.shape();
+  rows.step = broadcast_to(scale, Shape(std::vector<Dim>(shape.begin(), shape.end() - 1)));
+  return rows;
+}
+
 // Multiplies rounded activations as integers. Products that read the same activations share one
 // quantize_rows, because equal nodes are created once. Sums over more inputs could exceed 32 bits,
 // and transposed matrices have one scale per input; both are multiplied as floats.
 Value multiply_integers(const Value& x, const Value& w, bool transpose, Graph& target) {
   const Attributes& matrix = w.node().attributes();
-  if (!is(x, "fake_quantize") || x.dtype() != DType::f32 || transpose) return {};
+  if (x.dtype() != DType::f32 || transpose) return {};
   if (matrix.integer("inputs") > kernels::kMaxIntegerInputs) return {};
   const OpSet& ops = target.ops();
   if (ops.find("quantize_rows") == nullptr || ops.find("integer_matmul") == nullptr) return {};
-  Node& rows = target.apply("quantize_rows", x.node().inputs(), {}, {});
+  std::optional<IntegerRows> rows;
+  if (is(x, "fake_quantize")) {
+    Node& rounded = target.apply("quantize_rows", x.node().inputs(), {}, {});
+    rows = IntegerRows{rounded.output(0), rounded.output(1)};
+  } else if (w.node().input(0).dtype() == DType::i8 && w.node().input(1).dtype() == DType::f32) {
+    rows = scaled_levels(x, target);
+  }
+  if (!rows) return {};
   return target
       .apply("integer_matmul",
-             {rows.output(0), rows.output(1), w.node().input(0), w.node().input(1)},
+             {rows->levels, rows->step, w.node().input(0), w.node().input(1), rows->zero},
              {{"outputs", matrix.integer("outputs")}}, {})
       .output(0);
 }

@@ -27,13 +27,16 @@ constexpr std::int64_t kTileBytes = std::int64_t{1} << 16;
 // Results that are rounded are computed in blocks of whole rows of at most this many bytes, which
 // stay in the L2 cache, if there are at least kBlocks such blocks.
 constexpr std::int64_t kRoundedBytes = std::int64_t{1} << 19, kBlocks = 4, kBlockUnit = 6;
+constexpr int kFirstOperand = 5;  // of the epilogue
 // Products per nanosecond and core, and the bytes of weights that a core reads per nanosecond.
 constexpr double kProductsPerNs = 100, kBytesPerNs = 12;
 
 ValueType integer_product_type(const InferContext& c) {
   c.require_dtype(0, DType::i8, "levels");
   c.require_min_rank(0, 1, "levels");
-  c.require_dtype(1, DType::f32, "step");
+  const bool scaled = c.has(1);
+  if (scaled != c.has(3)) throw ArgumentError("step and scale must be given together");
+  if (scaled) c.require_dtype(1, DType::f32, "step");
   const Shape& shape = c.shape(0);
   const Dim& last = shape[c.rank(0) - 1];
   if (!last.is_constant()) {
@@ -47,11 +50,21 @@ ValueType integer_product_type(const InferContext& c) {
                     last.constant(), kernels::kMaxIntegerInputs));
   }
   std::vector<Dim> out(shape.begin(), shape.end() - 1);
-  c.require_shape(1, Shape(out), "step");
   const std::int64_t columns = c.attributes().integer("outputs");
-  check_quantized(c, 2, 3, last.constant(), columns, DType::f32);
+  if (scaled) {
+    c.require_shape(1, Shape(out), "step");
+    check_quantized(c, 2, 3, last.constant(), columns, DType::f32);
+  } else {
+    check_levels(c, 2, last.constant(), columns);
+  }
+  if (c.has(4)) {
+    c.require_dtype(4, DType::i8, "zero");
+    c.require_rank(4, 0, "zero");
+    const bool grouped = scaled && c.dtype(3) == DType::f16;
+    if (grouped) throw DTypeError("a zero point requires int8 weights");
+  }
   out.emplace_back(columns);
-  return {DType::f32, Shape(std::move(out))};
+  return {scaled ? DType::f32 : DType::i32, Shape(std::move(out))};
 }
 
 // A product of all rows with a matrix. It is not yet bound to memory.
@@ -60,6 +73,9 @@ struct IntegerProduct {
   std::int64_t rows = 0;
   const kernels::IntegerKernels* unit = nullptr;
   std::size_t row_bytes = 0, begin_rows = 0;  // of the prepared rows, in the shared scratch
+  // With a zero point, the last prepared row consists of zero points. Its product is subtracted.
+  bool has_zero = false;
+  std::size_t begin_start = 0;  // of the negated product, in the slot scratch
   std::shared_ptr<const Epilogue> epilogue = nullptr;  // null without steps
   /// The output for the levels of result 0, followed by the output for its steps; 0 for none.
   std::size_t levels_output = 0;
@@ -74,8 +90,11 @@ struct IntegerProduct {
   /// Computes some columns of rows that are stored at `out`.
   void compute(const KernelRun& run, ChunkRange row, ChunkRange panel, float* out) const {
     const std::int64_t count = row.end - row.begin;
-    unit->product(w.at(run), prepared(run, row.begin), run.in<float>(1) + row.begin, count,
-                  panel.begin, panel.end, out, w.outputs);
+    kernels::QuantizedWeights weights = w.at(run);
+    if (has_zero) weights.start = start(run, weights, panel);
+    const float* const steps = weights.scale == nullptr ? out : run.in<float>(1) + row.begin;
+    unit->product(weights, prepared(run, row.begin), steps, count, panel.begin, panel.end, out,
+                  w.outputs);
     if (epilogue == nullptr || count == 0 || panel.begin == panel.end) return;
     const std::int64_t first = panel.begin * kQuantizedPanel;
     epilogue->run(run,
@@ -86,6 +105,17 @@ struct IntegerProduct {
                    .c = out + first,
                    .c_stride = w.outputs},
                   row.begin);
+  }
+  /// Computes minus the zero point times the sums of the columns of some panels.
+  const std::int32_t* start(const KernelRun& run, kernels::QuantizedWeights weights,
+                            ChunkRange panel) const {
+    auto* const sums = reinterpret_cast<std::int32_t*>(run.slot_scratch + begin_start);
+    auto* const out = reinterpret_cast<float*>(sums);
+    weights.scale = nullptr;
+    unit->product(weights, prepared(run, rows), out, 1, panel.begin, panel.end, out, w.outputs);
+    const std::int64_t end = std::min(panel.end * kQuantizedPanel, w.outputs);
+    for (std::int64_t j = panel.begin * kQuantizedPanel; j < end; ++j) sums[j] = -sums[j];
+    return sums;
   }
   /// Rounds whole rows. `out` points to their products.
   void round(const KernelRun& run, ChunkRange row, float* out) const {
@@ -107,6 +137,10 @@ void add_prepare_rows(Kernel& kernel, const IntegerProductRef& p) {
     const auto [begin, end] = chunk_range(p->rows, chunks, chunk);
     p->unit->prepare(p->w.at(run), run.in<std::int8_t>(0) + begin * p->w.inputs, end - begin,
                      p->prepared(run, begin));
+    if (!p->has_zero || chunk > 0) return;
+    const std::vector<std::int8_t> zeros(static_cast<std::size_t>(p->w.inputs),
+                                         *run.in<std::int8_t>(4));
+    p->unit->prepare(p->w.at(run), zeros.data(), 1, p->prepared(run, p->rows));
   };
   kernel.phases.push_back(std::move(phase));
 }
@@ -196,8 +230,16 @@ void add_integer_zeros(Kernel& kernel, const IntegerProductRef& p) {
 void add_integer_product(Kernel& kernel, const KernelRequest& r, IntegerProduct product) {
   const std::int64_t elements = r.outputs[0].numel();
   const std::int64_t outputs = r.outputs[0].sizes.back();
-  product.w = quantized_operands(r, 2, r.inputs[0].sizes.back(), outputs);
-  product.rows = r.inputs[1].numel();
+  const std::int64_t inputs = r.inputs[0].sizes.back();
+  if (r.has_input(3)) {
+    product.w = quantized_operands(r, 2, inputs, outputs);
+  } else {
+    product.w = {.q = 2, .scale = 3, .inputs = inputs, .outputs = outputs};
+  }
+  product.has_zero = r.has_input(4);
+  product.rows = 1;
+  for (std::size_t i = 0; i + 1 < r.outputs[0].sizes.size(); ++i)
+    product.rows *= r.outputs[0].sizes[i];
   product.unit = &kernels::integer_kernels(kernels::integer_unit());
   product.row_bytes = product.unit->row_bytes(
       {nullptr, nullptr, product.w.int4, product.w.inputs, outputs, product.w.q8_0});
@@ -210,11 +252,17 @@ void add_integer_product(Kernel& kernel, const KernelRequest& r, IntegerProduct 
     if (blocks == 0 || is_output) kernel.shared_scratch = epilogue->shared_scratch();
   }
   product.begin_rows = aligned_size(kernel.shared_scratch);
+  if (product.has_zero) {
+    product.begin_start = aligned_size(kernel.slot_scratch);
+    kernel.slot_scratch =
+        product.begin_start + static_cast<std::size_t>(product.w.panels() * kQuantizedPanel) * 4;
+  }
   const auto p = std::make_shared<const IntegerProduct>(std::move(product));
   if (is_empty) {
     add_integer_zeros(kernel, p);
   } else {
-    kernel.shared_scratch = p->begin_rows + static_cast<std::size_t>(p->rows) * p->row_bytes;
+    const std::int64_t rows = p->rows + (p->has_zero ? 1 : 0);
+    kernel.shared_scratch = p->begin_rows + static_cast<std::size_t>(rows) * p->row_bytes;
     add_prepare_rows(kernel, p);
     if (blocks > 0) return add_rounded_blocks(kernel, p, blocks, is_output);
     add_tiles(kernel, p);
@@ -246,8 +294,10 @@ Cost integer_matmul_cost(const KernelRequest& r) {
 // -- integer_matmul_fused -------------------------------------------------------------------------
 
 std::vector<ValueType> infer_integer_fused(const InferContext& c) {
-  std::vector<ValueType> types = infer_epilogue(c, integer_product_type(c), 4);
+  const ValueType product = integer_product_type(c);
+  std::vector<ValueType> types = infer_epilogue(c, product, kFirstOperand);
   if (!c.attributes().flag("quantize")) return types;
+  if (product.dtype != DType::f32) throw ArgumentError("`quantize` requires step and scale");
   const ValueType result = types.at(1);
   if (result.dtype != DType::f32) {
     throw DTypeError(fmt::format("result 0 must be f32 to be rounded to levels, but is {}",
@@ -266,7 +316,7 @@ Kernel integer_fused_kernel(const KernelRequest& r) {
   const bool quantize = r.attributes.flag("quantize");
   Kernel kernel;
   add_integer_product(kernel, r,
-                      {.epilogue = std::make_shared<const Epilogue>(r, 4, quantize),
+                      {.epilogue = std::make_shared<const Epilogue>(r, kFirstOperand, quantize),
                        .levels_output = quantize ? r.outputs.size() - 2 : 0});
   return kernel;
 }
@@ -279,7 +329,11 @@ OpRecord integer_product_record(std::string name, std::string doc) {
   OpRecord r;
   r.name = std::move(name);
   r.doc = kQuantizedLayout + std::move(doc);
-  r.inputs = {{"levels"}, {"step"}, {"q"}, {"scale"}};
+  r.inputs = {{"levels"},
+              {"step", Arity::optional},
+              {"q"},
+              {"scale", Arity::optional},
+              {"zero", Arity::optional}};
   r.attributes = {{"outputs", std::int64_t{0}, /*required=*/true}};
   r.gradient = Gradient::none;
   r.no_gradient_reason =
@@ -293,7 +347,9 @@ void add_integer_matmul(OpSet& ops) {
   OpRecord matmul = integer_product_record(
       "integer_matmul",
       "matmul(levels * step, dequantize(q, scale)), where levels (i8) and step (f32, one per row) "
-      "are the results of quantize_rows. Sums of products of integers are exact: over all inputs "
+      "are the results of quantize_rows. The scalar `zero` (i8, int8 weights only) is subtracted "
+      "from the levels first. Without step and scale, the result is the product of integers, as "
+      "i32. Sums of products of integers are exact: over all inputs "
       "(int8) or over groups of 32 inputs (int4, q8_0), and the sums of groups are scaled and "
       "added in "
       "order.");

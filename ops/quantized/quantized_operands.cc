@@ -10,6 +10,16 @@ namespace {
 
 constexpr std::size_t kMatrixAxes = 4;  // of q
 
+void check_matrix_sizes(std::int64_t inputs, std::int64_t outputs) {
+  constexpr std::int64_t kMax = std::int64_t{1} << 47;  // the size of the address space
+  if (inputs < 0 || outputs < 0 || inputs > kMax || outputs > kMax) {
+    throw ShapeError(
+        fmt::format("sizes of a quantised matrix must be in [0, 2^47], but are "
+                    "[{}, {}]",
+                    inputs, outputs));
+  }
+}
+
 void check_sizes(const InferContext& c, int input, Sizes wanted,
                  const std::optional<std::int64_t>& stack, std::string_view what) {
   if (stack) wanted.insert(wanted.begin(), *stack);
@@ -22,13 +32,7 @@ void check_sizes(const InferContext& c, int input, Sizes wanted,
 
 void check_quantized(const InferContext& c, int q, int scale, std::int64_t inputs,
                      std::int64_t outputs, DType result, std::optional<std::int64_t> stack) {
-  constexpr std::int64_t kMax = std::int64_t{1} << 47;  // the size of the address space
-  if (inputs < 0 || outputs < 0 || inputs > kMax || outputs > kMax) {
-    throw ShapeError(
-        fmt::format("sizes of a quantised matrix must be in [0, 2^47], but are "
-                    "[{}, {}]",
-                    inputs, outputs));
-  }
+  check_matrix_sizes(inputs, outputs);
   if (c.dtype(q) != DType::i8 && c.dtype(q) != DType::u8) {
     throw DTypeError(
         fmt::format("q must be i8 (int8, q8_0) or u8 (int4), but is {}", dtype_name(c.dtype(q))));
@@ -49,6 +53,13 @@ void check_quantized(const InferContext& c, int q, int scale, std::int64_t input
   check_sizes(c, q, quantized_sizes(format, inputs, outputs), stack, "q of " + matrix);
   check_sizes(c, scale, quantized_scale_sizes(format, inputs, outputs), stack,
               "the scale of " + matrix);
+}
+
+void check_levels(const InferContext& c, int q, std::int64_t inputs, std::int64_t outputs) {
+  check_matrix_sizes(inputs, outputs);
+  c.require_dtype(q, DType::i8, "q");
+  check_sizes(c, q, quantized_sizes(QuantizedFormat::int8, inputs, outputs), {},
+              fmt::format("q of an int8 matrix [{}, {}]", inputs, outputs));
 }
 
 std::optional<std::int64_t> quantized_stack(const InferContext& c, int q) {

@@ -20,6 +20,8 @@ inline constexpr const char* kQuantizedLayout =
 /// axis.
 void check_quantized(const InferContext& c, int q, int scale, std::int64_t inputs,
                      std::int64_t outputs, DType result, std::optional<std::int64_t> stack = {});
+/// As above, for the levels of an int8 matrix that is used without its scales.
+void check_levels(const InferContext& c, int q, std::int64_t inputs, std::int64_t outputs);
 /// Returns the number of matrices in input `q` if it has the axes of a stack of matrices.
 std::optional<std::int64_t> quantized_stack(const InferContext& c, int q);
 

@@ -217,6 +217,39 @@ BOOST_AUTO_TEST_CASE(random_products_equal_the_float_meaning_to_float_rounding) 
   }
 }
 
+// Integers below 2^24, so that float arithmetic is exact.
+BOOST_AUTO_TEST_CASE(products_of_scaled_levels_subtract_their_zero_point) {
+  const Tensor bytes = sample_indices({2, 5, 70}, 4, 256);
+  for (const DType dtype : {DType::u8, DType::i8}) {
+    for (const char* zero : {"none", "constant", "fed", "fraction", "rows"}) {
+      BOOST_TEST_CONTEXT(dtype_name(dtype) << " " << zero) {
+        Graph graph;
+        const Value levels = graph.input("x", dtype, {"batch", 5, 70});
+        const Value scale = graph.input("s", DType::f32, {});
+        const FedMatrix w(graph, integer_matrix(QuantizedFormat::int8, 70, 37, 5));
+        const Value fed = graph.input("z", dtype, {});
+        const std::string_view kind = zero;
+        Value x = cast(levels, DType::f32);
+        if (kind == "constant") x = x - 120.0;
+        if (kind == "fed") x = x - cast(fed, DType::f32);
+        if (kind == "fraction") x = x - 0.5;
+        if (kind == "rows") x = x - graph.constant(Tensor::full(DType::f32, {5, 1}, 3));
+        Program program("predict");
+        program.output("y", relu(matmul(x * scale, w.value)));
+        const bool is_integer = kind != "fraction" && kind != "rows";
+        BOOST_TEST(counts_after_passes(program)["integer_matmul_fused"] == (is_integer ? 1 : 0));
+        NamedTensors feeds = w.with(bytes.to(dtype));
+        feeds.emplace_back("s", Tensor::scalar(DType::f32, 2));
+        feeds.emplace_back("z", Tensor::scalar(dtype, 7));
+        if (!is_integer) continue;
+        Session session(graph), plain(graph, SessionOptions{.passes = false});
+        BOOST_TEST(testing::expect_same_bits(session.run(program, feeds)["y"],
+                                             plain.run(program, feeds)["y"]));
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(longer_sums_are_multiplied_as_floats) {
   const std::int64_t inputs = 131072;  // 128 * 128 * inputs = 2^31
   Graph graph;

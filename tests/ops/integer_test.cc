@@ -1,11 +1,13 @@
 // Rounding of activations to bytes and products of bytes: exact values on every SIMD target and
 // unit.
 #include <algorithm>
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
+#include "weft/graph/ir/graph.h"
 #include "weft/ops/kernels/integer/integer_product.h"
 #include "weft/ops/op.h"
 #include "weft/ops/quantized/quantized.h"
@@ -102,6 +104,37 @@ BOOST_AUTO_TEST_CASE(rows_with_nan_infinity_or_tiny_values_are_as_documented) {
     const Tensor y = fake_quantize(padded_row({1, 2}, 20), Tensor::scalar(DType::f32, scale));
     for (std::int64_t i = 0; i < 20; ++i) BOOST_TEST(std::isnan(y.at(i)));
   }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(integer_sums)
+
+BOOST_AUTO_TEST_CASE(products_without_scales_require_int8_levels_and_no_rounding) {
+  Graph g;
+  const Value levels = g.input("levels", DType::i8, {2, 5});
+  const auto error = [&](std::string_view op, const ValueType& q, Attributes attributes) {
+    attributes.set("outputs", std::int64_t{3});
+    try {
+      g.apply(op, {levels, Value(), g.input("q" + std::to_string(g.node_count()), q)},
+              std::move(attributes));
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  const auto contains = [](const std::string& text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+  };
+  const ValueType wide{DType::i8, {1, 3, 16, 4}};
+  BOOST_TEST(
+      contains(error("integer_matmul", {DType::u8, {1, 2, 16, 4}}, {}), "q must be i8, but is u8"));
+  BOOST_TEST(contains(error("integer_matmul", wide, {}),
+                      "q of an int8 matrix [5, 3] must be [1, 2, 16, 4] (panels of 16 outputs)"));
+  BOOST_TEST(contains(
+      error("integer_matmul_fused", {DType::i8, {1, 2, 16, 4}},
+            {{"program", std::string("%1 = cast(%0, dtype=f32); return %1")}, {"quantize", true}}),
+      "`quantize` requires step and scale"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -206,6 +239,41 @@ BOOST_AUTO_TEST_CASE(all_units_and_blockings_return_the_bits_of_the_scalar_model
             BOOST_REQUIRE(
                 same_bits(evaluate_op(op, {levels, steps, m.q, m.scale}, {{"outputs", outputs}})[0],
                           expected));
+          }
+        }
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(sums_with_starts_are_exact_on_all_units) {
+  testing::for_each_simd_target([&](const char* target) {
+    for (const auto unit : kernels::integer_units()) {
+      for (const auto& [rows, inputs, outputs] :
+           {std::array<std::int64_t, 3>{35, 70, 37}, {16, 256, 130}, {1, 5, 16}}) {
+        BOOST_TEST_CONTEXT(target << " " << kernels::integer_unit_name(unit) << " " << rows) {
+          const QuantizedMatrix m = random_bytes(QuantizedFormat::int8, inputs, outputs, 9);
+          const Tensor levels = Tensor::full(DType::i8, {rows, inputs}, -3);
+          std::vector<std::int32_t> start(static_cast<std::size_t>(m.q.size(0) * 16));
+          for (std::size_t j = 0; j < start.size(); ++j)
+            start[j] = (1 << 24) + static_cast<std::int32_t>(j);
+          kernels::QuantizedWeights w{.q = m.q.raw(), .inputs = inputs, .outputs = outputs};
+          w.start = start.data();
+          const kernels::IntegerKernels& k = kernels::integer_kernels(unit);
+          const auto prepared = Buffer::allocate(k.row_bytes(w) * static_cast<std::size_t>(rows));
+          k.prepare(w, levels.data<std::int8_t>(), rows, prepared->data());
+          Tensor y = Tensor::empty(DType::i32, {rows, outputs});
+          auto* const out = reinterpret_cast<float*>(y.mutable_raw());
+          k.product(w, prepared->data(), out, rows, 0, m.q.size(0), out, outputs);
+          const std::int64_t words = (inputs + 3) / 4;
+          for (std::int64_t j = 0; j < outputs; ++j) {
+            std::int64_t expected = start[static_cast<std::size_t>(j)];
+            for (std::int64_t i = 0; i < inputs; ++i) {
+              expected -=
+                  3 * m.q.data<std::int8_t>()[((j / 16 * words + i / 4) * 16 + j % 16) * 4 + i % 4];
+            }
+            for (std::int64_t r = 0; r < rows; ++r)
+              BOOST_REQUIRE(y.data<std::int32_t>()[r * outputs + j] == expected);
           }
         }
       }

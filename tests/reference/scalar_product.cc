@@ -316,22 +316,29 @@ void pack_int8_rows(const ScalarCall& call, std::vector<NumberTensor>& out) {
 
 /// Computes the bits that the record specifies: exact sums, and single roundings of float.
 void integer_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
-  const Tensor &levels = call.in[0], &scale = call.in[3];
+  const Tensor& levels = call.in[0];
+  const Tensor scale = call.has(3) ? call.in[3] : Tensor();
   const std::int64_t inputs = levels.size(-1), outputs = call.attributes.integer("outputs");
-  const bool grouped = scale.dtype() == DType::f16;
+  const bool grouped = call.has(3) && scale.dtype() == DType::f16;
+  const std::int64_t zero = call.has(4) ? element(call.in[4], 0).integer : 0;
   for (std::int64_t at = 0; at < out[0].numel() && inputs > 0; ++at) {
     const std::int64_t r = at / outputs, j = at % outputs;
-    const float step = call.in[1].data<float>()[r];
+    const float step = call.has(1) ? call.in[1].data<float>()[r] : 1;
     float total = 0;
     std::int64_t sum = 0;
     for (std::int64_t i = 0; i < inputs; ++i) {
-      sum += element(levels, r * inputs + i).integer * weight_level(call.in[2], inputs, i, j);
+      const std::int64_t level = element(levels, r * inputs + i).integer - zero;
+      sum += level * weight_level(call.in[2], inputs, i, j);
       const bool last = i + 1 == inputs || (i + 1) % kQuantizedGroup == 0;
       if (!grouped || !last) continue;
       const float part =
           static_cast<float>(sum) * static_cast<float>(weight_scale(scale, inputs, i, j));
       total += part;
       sum = 0;
+    }
+    if (!call.has(3)) {
+      out[0].elements[static_cast<std::size_t>(at)] = number_of_integer(sum);
+      continue;
     }
     const float product = static_cast<float>(sum) * step;
     const float y =
@@ -342,7 +349,7 @@ void integer_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
 
 void integer_matmul_fused(const ScalarCall& call, std::vector<NumberTensor>& out) {
   integer_matmul(call, out);
-  run_epilogue(call, 4, out);
+  run_epilogue(call, 5, out);
   if (!call.attributes.flag("quantize")) return;
   Tensor first = Tensor::empty(DType::f32, out[1].sizes);
   for (std::int64_t i = 0; i < first.numel(); ++i) {

@@ -49,6 +49,23 @@ void add_products(std::vector<OpSample>& samples, const Sizes& sizes, std::int64
     OpSample sample{{sample_levels(sizes, 53), step, m.q, m.scale}, {{"outputs", outputs}}};
     if (program != nullptr) sample.attributes.set("program", std::string(program));
     if (quantize) sample.attributes.set("quantize", true);
+    if (!operands.empty()) sample.inputs.push_back(Tensor());
+    std::uint32_t seed = 54;
+    for (const Sizes& operand : operands) sample.inputs.push_back(sample_uniform(operand, seed++));
+    samples.push_back(std::move(sample));
+  }
+}
+
+/// Adds products with a zero point, with and without scales.
+void add_zero_points(std::vector<OpSample>& samples, const Sizes& sizes, std::int64_t outputs,
+                     const char* program = nullptr, const std::vector<Sizes>& operands = {}) {
+  for (const bool scaled : {false, true}) {
+    const QuantizedMatrix m = sample_quantized(QuantizedFormat::int8, sizes.back(), outputs);
+    const Tensor step = sample_uniform(Sizes(sizes.begin(), sizes.end() - 1), 52, 0.01, 0.02);
+    OpSample sample{{sample_levels(sizes, 53), scaled ? step : Tensor(), m.q,
+                     scaled ? m.scale : Tensor(), sample_levels({}, 50)},
+                    {{"outputs", outputs}}};
+    if (program != nullptr) sample.attributes.set("program", std::string(program));
     std::uint32_t seed = 54;
     for (const Sizes& operand : operands) sample.inputs.push_back(sample_uniform(operand, seed++));
     samples.push_back(std::move(sample));
@@ -57,6 +74,10 @@ void add_products(std::vector<OpSample>& samples, const Sizes& sizes, std::int64
 
 std::vector<OpSample> integer_matmul_samples() {
   std::vector<OpSample> samples;
+  for (const std::int64_t rows : {1, 3, 6, 17, 70}) add_zero_points(samples, {rows, 70}, 35);
+  add_zero_points(samples, {2, 2, 7}, 400);
+  add_zero_points(samples, {0, 5}, 3);
+  add_zero_points(samples, {2, 0}, 3);
   for (std::int64_t rows = 1; rows <= 13; ++rows) add_products(samples, {rows, 70}, 35);
   add_products(samples, {1, 96}, 48);
   add_products(samples, {1}, 1);
@@ -74,6 +95,9 @@ std::vector<OpSample> integer_matmul_fused_samples() {
   std::vector<OpSample> samples;
   const char* gelu = "%2 = add(%0, %1); %3 = gelu_tanh(%2); return %2, %3";
   const char* residual = "%4 = add(%0, %1); %5 = mul(%4, %3); %6 = add(%2, %5); return %6";
+  const char* scaled = "%2 = cast(%0, dtype=f32); %3 = mul(%2, %1); return %3";
+  add_zero_points(samples, {20, 33}, 48, scaled, {{48}});
+  add_zero_points(samples, {2, 0}, 48, scaled, {{48}});
   const char* narrow = "%1 = relu(%0); %2 = cast(%1, dtype=bf16); return %2";
   add_products(samples, {1, 70}, 35, gelu, {{35}});
   add_products(samples, {3, 40}, 150, residual, {{150}, {3, 150}, {}});
@@ -102,6 +126,12 @@ std::vector<OpErrorSample> integer_matmul_errors() {
           {{{DType::i8, {}}, step, q, scale}, three, "levels must have at least 1 ax"},
           {{levels, {DType::f64, {2}}, q, scale}, three, "step must be f32, but is f64"},
           {{levels, {DType::f32, {2, 1}}, q, scale}, three, "step"},
+          {{levels, step, q}, three, "step and scale must be given together"},
+          {{levels, step, q, scale, {DType::u8, {}}}, three, "zero must be i8, but is u8"},
+          {{levels, step, q, scale, {DType::i8, {1}}}, three, "zero must have 0 axes"},
+          {{levels, step, {DType::i8, {1, 2, 16, 4}}, {DType::f16, {1, 1, 16}}, {DType::i8, {}}},
+           three,
+           "a zero point requires int8 weights"},
           {{levels, step, q, scale},
            {{"outputs", std::int64_t{17}}},
            "q of an int8 matrix [5, 17] must be [2, 2, 16, 4]"},
@@ -116,7 +146,8 @@ std::vector<OpErrorSample> integer_matmul_fused_errors() {
       scale{DType::f32, {1, 16}};
   const Attributes bias{{"outputs", std::int64_t{3}},
                         {"program", std::string("%2 = add(%0, %1); return %2")}};
-  return {{{levels, step, q, scale, {DType::f32, {2, 1}}},
+  const ValueType zero{DType::i8, {}};
+  return {{{levels, step, q, scale, zero, {DType::f32, {2, 1}}},
            bias,
            "%1 must have the product's shape [2, 3], one element per column"},
           {{levels, step, q, scale}, bias, "the program has 2 inputs, but 1"},

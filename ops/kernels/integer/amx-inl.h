@@ -103,13 +103,21 @@ void amx_int8(Tiles& tiles, const QuantizedWeights& w, const std::byte* prepared
       }
       const int64_t column = first * kPanel;
       const int64_t columns = (last * kPanel < w.outputs ? last * kPanel : w.outputs) - column;
-      const float* scale = static_cast<const float*>(w.scale) + column;
+      const auto* const scale = static_cast<const float*>(w.scale);
       for (int64_t r = 0; r < row_tiles * kTile; ++r) {
         const int64_t row = row_of(tile + r / kTile) + r % kTile;
         float* const to = y + row * stride + column;
-        const int32_t* const from = sums + r * kWidth;
+        int32_t* const from = sums + r * kWidth;
+        if (w.start != nullptr) {
+          for (int64_t j = 0; j < columns; ++j) from[j] += w.start[column + j];
+        }
+        if (scale == nullptr) {
+          memcpy(to, from, static_cast<size_t>(columns) * 4);
+          continue;
+        }
         const float step = steps[row];
-        for (int64_t j = 0; j < columns; ++j) to[j] = static_cast<float>(from[j]) * step * scale[j];
+        for (int64_t j = 0; j < columns; ++j)
+          to[j] = static_cast<float>(from[j]) * step * scale[column + j];
       }
     }
   }

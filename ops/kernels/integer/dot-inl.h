@@ -125,16 +125,38 @@ struct DotBlock {
       for (int64_t t = 0; t < 4; ++t) add_int8(q, i + t);
     }
     for (; i < count; ++i) add_int8(q, i);
-    const float* scale = static_cast<const float*>(w.scale) + panel * kPanel;
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      const F step = Unit::set_float(steps[r]);
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v)
+        sums[r][v] = Unit::add_integers(sums[r][v], Unit::set(starts[r][0]));
+    }
+    if (w.start != nullptr) add_start(w.start + panel * kPanel);
+    finish(w, panel, y, stride);
+  }
+
+  void add_start(const int32_t* start) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      const I column = Unit::load(reinterpret_cast<const char*>(start + v * Unit::kLanes));
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) sums[r][v] = Unit::add_integers(sums[r][v], column);
+    }
+  }
+  /// Stores the sums of int8 weights, scaled if there is a scale.
+  void finish(const QuantizedWeights& w, int64_t panel, float* y, int64_t stride) {
+    const float* scale = static_cast<const float*>(w.scale);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
-        const I sum = Unit::add_integers(sums[r][v], Unit::set(starts[r][0]));
-        const F product = Unit::mul(Unit::to_float(sum), step);
-        store(Unit::mul(product, Unit::load_floats(scale + v * Unit::kLanes)), w.outputs,
-              panel * kPanel + v * Unit::kLanes, y + r * stride);
+        const int64_t column = panel * kPanel + v * Unit::kLanes;
+        F result = Unit::as_float(sums[r][v]);
+        if (scale != nullptr) {
+          result = Unit::mul(Unit::to_float(sums[r][v]), Unit::set_float(steps[r]));
+          result = Unit::mul(result, Unit::load_floats(scale + column));
+        }
+        store(result, w.outputs, column, y + r * stride);
       }
     }
   }

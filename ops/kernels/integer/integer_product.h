@@ -2,9 +2,11 @@
 //
 // For every row r and output j, with levels l and weights w in [-128, 127]:
 //   int8         y = (float(sum_i l[r][i] w[i][j]) * step[r]) * scale[j]
+//                or, without scale, the sum itself as a 32-bit integer
 //   q8_0, int4   y = (sum_g float(sum_{i in g} l[r][i] w[i][j]) * scale[g][j]) * step[r]
-// The groups g are added in order, and each operation is rounded separately. Sums of integers are
-// exact, so all units, SIMD targets, blockings and numbers of threads return the same bits.
+// For int8, w.start[j] is added to the sums first. The groups g are added in order, and each
+// operation is rounded separately. Sums of integers are exact, so all units, SIMD targets,
+// blockings and numbers of threads return the same bits.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +48,8 @@ struct IntegerKernels {
   void (*prepare)(const QuantizedWeights& w, const std::int8_t* levels, std::int64_t rows,
                   std::byte* prepared);
   /// Computes the outputs of panels [begin, end) for prepared rows with these steps. y points to
-  /// output 0 of the first row, and its rows are `stride` floats apart.
+  /// output 0 of the first row, and its rows are `stride` elements apart. Its elements are floats,
+  /// or 32-bit integers if w is int8 and has no scale; then the steps are not read.
   void (*product)(const QuantizedWeights& w, const std::byte* prepared, const float* steps,
                   std::int64_t rows, std::int64_t begin, std::int64_t end, float* y,
                   std::int64_t stride);

@@ -158,16 +158,23 @@ void int8_panel(const QuantizedWeights& w, Block<kCount>& block, const float* st
   const Floats d;
   const int64_t words = (w.inputs + 3) / 4;
   const auto* q = static_cast<const int32_t*>(w.q) + panel * words * kPanel;
-  const float* scale = static_cast<const float*>(w.scale) + panel * kPanel;
+  const float* scale = static_cast<const float*>(w.scale);
   block.clear();
   for (int64_t i = 0; i < words; ++i) block.add_word(q, i, false);
-#pragma GCC unroll 4
-  for (int r = 0; r < kCount; ++r) {
 #pragma GCC unroll 16
-    for (int p = 0; p < kParts; ++p) {
-      const F product = hn::Mul(hn::ConvertTo(d, block.sums[r][p]), hn::Set(d, steps[r]));
-      store_panel_part(hn::Mul(product, hn::LoadU(d, scale + p * kLanes)), y + r * stride,
-                       w.outputs, panel * kPanel + p * kLanes);
+  for (int p = 0; p < kParts; ++p) {
+    const int64_t column = panel * kPanel + p * kLanes;
+    const I start =
+        w.start == nullptr ? hn::Zero(Integers()) : hn::LoadU(Integers(), w.start + column);
+#pragma GCC unroll 4
+    for (int r = 0; r < kCount; ++r) {
+      const I sum = hn::Add(block.sums[r][p], start);
+      F result = hn::BitCast(d, sum);
+      if (scale != nullptr) {
+        const F product = hn::Mul(hn::ConvertTo(d, sum), hn::Set(d, steps[r]));
+        result = hn::Mul(product, hn::LoadU(d, scale + column));
+      }
+      store_panel_part(result, y + r * stride, w.outputs, column);
     }
   }
 }

@@ -50,6 +50,7 @@ struct Vnni {
   }
   static Integers add_integers(Integers a, Integers b) { return _mm512_add_epi32(a, b); }
   static Floats to_float(Integers sums) { return _mm512_cvtepi32_ps(sums); }
+  static Floats as_float(Integers bits) { return _mm512_castsi512_ps(bits); }
   static Floats set_float(float x) { return _mm512_set1_ps(x); }
   static Floats load_floats(const float* at) { return _mm512_loadu_ps(at); }
   static Floats load_halves(const uint16_t* at) {

@@ -28,6 +28,7 @@ struct Ymm : Dot {
   static Integers high_halves(Integers bytes) { return low_halves(_mm256_srli_epi32(bytes, 4)); }
   static Integers add_integers(Integers a, Integers b) { return _mm256_add_epi32(a, b); }
   static Floats to_float(Integers sums) { return _mm256_cvtepi32_ps(sums); }
+  static Floats as_float(Integers bits) { return _mm256_castsi256_ps(bits); }
   static Floats set_float(float x) { return _mm256_set1_ps(x); }
   static Floats load_floats(const float* at) { return _mm256_loadu_ps(at); }
   static Floats load_halves(const uint16_t* at) {

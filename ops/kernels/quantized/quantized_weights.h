@@ -14,6 +14,9 @@ struct QuantizedWeights {
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
   bool q8_0 = false;
+  /// For products of bytes with int8: one integer per output, in whole panels, which is added to
+  /// the sums. Null for none.
+  const std::int32_t* start = nullptr;
 };
 
 /// The number of bytes of the scale at the end of a row of int8 (int8_rows.h).
