@@ -2,6 +2,7 @@
 // stays out of public headers.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,18 +23,26 @@ std::string data_type_name(std::int32_t data_type);
 /// Reads tensors of one file, with external data from files in the folder of `path`.
 class TensorReader {
  public:
-  explicit TensorReader(std::string path);
+  /// If `messages` is given, it owns the messages that are read, and tensors are views of their raw
+  /// data. Otherwise, the data is copied. External data is mapped.
+  explicit TensorReader(std::string path, std::shared_ptr<const void> messages = nullptr);
   ~TensorReader();
 
   /// Returns the tensor. 4-bit integers are widened to i8 or u8. `what` describes the tensor in
   /// errors. Throws FormatError for a dtype that Weft does not have, sizes that do not match the
   /// data, and external data outside of its file or of the folder.
   Tensor read(const onnx_proto::Tensor& tensor, std::string_view what);
+  /// Returns a sparse tensor as a dense one. Throws FormatError if it has more than `max_bytes`.
+  Tensor read(const onnx_proto::SparseTensor& tensor, std::string_view what,
+              std::uint64_t max_bytes);
 
  private:
-  struct Files;
+  Tensor external(const onnx_proto::Tensor& tensor, DType dtype, const Sizes& sizes,
+                  const std::string& what);
+
   std::string path_;
-  std::unique_ptr<Files> files_;  // the mapped files of external data, by name
+  std::shared_ptr<const void> messages_;
+  std::map<std::string, std::shared_ptr<const MappedFile>> files_;  // files of external data
 };
 
 }  // namespace weft::onnx

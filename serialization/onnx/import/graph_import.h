@@ -2,46 +2,66 @@
 // a Weft graph.
 #pragma once
 
-#include <map>
-#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
+#include "weft/serialization/onnx/import/file_import.h"
 #include "weft/serialization/onnx/import/imported_value.h"
-#include "weft/serialization/onnx/import/known_values.h"
-#include "weft/serialization/onnx/onnx.h"
-#include "weft/serialization/onnx/tensors.h"
-#include "weft_proto/onnx.pb.h"
 
 namespace weft::onnx {
 
-/// What all graphs of one file share: the Weft graph, the initialisers, known values and functions.
-struct FileImport;
+using Nodes = google::protobuf::RepeatedPtrField<onnx_proto::Node>;
 
 /// A scope of names. A body of a loop or branch sees the names of the graphs around it; a function
 /// sees its inputs only.
 class GraphImport {
  public:
-  GraphImport(FileImport& file, const GraphImport* outer, std::string description);
+  /// `outer` is null for the main graph and for functions. `description` names the graph in errors:
+  /// "the main graph".
+  GraphImport(FileImport& file, Opsets opsets, GraphImport* outer, std::string description);
 
   FileImport& file() { return file_; }
-  /// The Weft graph to which new nodes are added.
-  Graph& graph();
+  /// The main graph. New nodes belong to the body that is being built in it, if any.
+  Graph& graph() { return *file_.graph; }
+  const Opsets& opsets() const { return opsets_; }
+  /// Makes the initialisers of a graph available.
+  void initializers(const onnx_proto::Graph& graph);
   /// Defines a name of the ONNX graph. Throws FormatError if it is defined in this scope.
   void define(const std::string& name, ImportedValue value);
   /// Returns the value of a name of this scope or of the scopes around it. An initialiser is turned
-  /// into a variable or constant on its first use. Throws FormatError for an unknown name.
+  /// into a variable (floating-point) or a constant on its first use. Throws FormatError for an
+  /// unknown name.
   const ImportedValue& value(const std::string& name, bool as_buffer = false);
-  /// Translates nodes in the order of the file, which is topological.
-  void nodes(const google::protobuf::RepeatedPtrField<onnx_proto::Node>& nodes);
+  /// Returns the tensor if the name is an initialiser, without turning it into a variable.
+  std::optional<Tensor> initializer(const std::string& name);
+  /// Translates the nodes that the values `needed` depend on, in the order of the file, which is
+  /// topological.
+  void nodes(const Nodes& nodes, const std::vector<std::string>& needed);
+  /// Returns true if a translated node or an output of the graph uses the value.
+  bool is_used(const std::string& name) const { return used_.count(name) != 0; }
 
  private:
+  struct Initializer {
+    const onnx_proto::Tensor* dense = nullptr;
+    const onnx_proto::SparseTensor* sparse = nullptr;
+    Tensor tensor = {};  // once it has been read
+  };
+  GraphImport* scope_of(const std::string& name);
+  const Tensor& read(const std::string& name, Initializer& initializer);
+  void node(const onnx_proto::Node& node, int number);
+  std::vector<ImportedValue> translate(const onnx_proto::Node& node);
+
   FileImport& file_;
-  const GraphImport* outer_;
+  Opsets opsets_;
+  GraphImport* outer_;
   std::string description_;
   std::unordered_map<std::string, ImportedValue> values_;
+  std::unordered_map<std::string, Initializer> initializers_;
+  std::unordered_set<std::string> used_;
 };
 
 }  // namespace weft::onnx

@@ -24,20 +24,25 @@ class KnownValues {
   /// Returns the value if it depends on constants, sizes that are numbers, and known leaves only.
   /// Throws FormatError if the results exceed `max_bytes`.
   std::optional<Tensor> tensor(Value value);
-  /// Returns the elements, in row-major order, of an integer value with a known number of elements
-  /// as Dims if each of them is a number or an expression of sizes: the result of Shape, Gather,
-  /// Slice, Concat, Unsqueeze, Cast, Add, Sub, Mul, Div (floor_div), Min, Max, Where with a known
-  /// condition, and reductions of such values.
+  /// Returns the elements, in row-major order, of a value with a known number of elements as Dims
+  /// if each of them is a number or an expression of sizes: the result of Shape, Gather, Slice,
+  /// Concat, Unsqueeze, Cast, Add, Sub, Mul, Div, Min, Max, Where with a known condition, and
+  /// reductions of such values. The elements may be integers of any dtype, also of a floating one;
+  /// true is 1.
   std::optional<std::vector<Dim>> dims(Value value);
-  /// Returns an input or variable without a known value on which `value` depends, for errors; or
-  /// an undefined Value.
+  /// Returns the input, variable or node because of which `value` is not known, for errors: a node
+  /// without operands, or with a body. Undefined if there is none.
   Value unknown_leaf(Value value);
 
  private:
+  using Results = std::optional<std::vector<Tensor>>;
+  Results evaluate(const Node& node);
+  std::optional<std::vector<Dim>> derive(const Node& node);
+
   std::function<Tensor(Value)> leaf_;
-  std::uint64_t left_;
-  std::unordered_map<Value, std::optional<Tensor>, ValueHash> tensors_;
-  std::unordered_map<Value, std::optional<std::vector<Dim>>, ValueHash> dims_;
+  std::uint64_t max_bytes_, left_;
+  std::unordered_map<const Node*, Results> tensors_;
+  std::unordered_map<const Node*, std::optional<std::vector<Dim>>> dims_;  // of output 0
 };
 
 }  // namespace weft::onnx

@@ -48,7 +48,7 @@ class NodeImport {
   /// statistics, tables and other values that are not trained.
   Value buffer(std::size_t i);
   std::size_t output_count() const { return static_cast<std::size_t>(node_.output_size()); }
-  /// Returns true if output `i` exists and has a name.
+  /// Returns true if output `i` is used.
   bool wants(std::size_t i) const;
   /// Reads and drops an operand that changes nothing in inference.
   void skip_input(std::size_t i) { read_inputs_.insert(i); }
@@ -64,14 +64,17 @@ class NodeImport {
   std::optional<std::vector<std::int64_t>> integers(std::string_view name);
   std::optional<std::vector<double>> reals(std::string_view name);
   std::optional<std::vector<std::string>> texts(std::string_view name);
-  std::optional<Tensor> tensor(std::string_view name);
+  std::optional<Tensor> tensor(std::string_view name);  // also of a sparse tensor
   const onnx_proto::Graph& body(std::string_view name);
   /// Marks an attribute as read that changes nothing for this operator.
   void skip_attribute(std::string_view name) { read_attributes_.insert(std::string(name)); }
 
   // -- Values that are known when the file is read ------------------------------------------------
-  /// Returns the value of an operand if it is known (see KnownValues).
+  /// Returns a value if it is known (see KnownValues).
   std::optional<Tensor> known(Value value);
+  /// As above, for operand `i`. An initialiser that is used only in this way is no variable of the
+  /// graph.
+  std::optional<Tensor> known_if_any(std::size_t i);
   /// Returns the value of operand `i`. Throws FormatError, naming the input of the file on which it
   /// depends and OnnxReadOptions::input_values, if it is not known.
   Tensor known_input(std::size_t i);
@@ -79,12 +82,16 @@ class NodeImport {
   std::vector<std::int64_t> known_integers(std::size_t i);
   double known_real(std::size_t i);
   std::int64_t known_integer(std::size_t i);
-  /// Returns the elements of an integer operand as sizes.
+  /// Returns the elements of an integer operand as sizes. Throws FormatError as known_input() does.
   std::vector<Dim> sizes(std::size_t i);
   /// Returns operand `i` if it exists, otherwise the attribute: `axes` and similar settings are
   /// attributes in old opsets and operands in new ones.
   std::optional<std::vector<std::int64_t>> operand_or_attribute(std::size_t i,
                                                                 std::string_view name);
+
+  /// Declares a variable that is not trained, for a value that the import computes: weights in
+  /// Weft's layout, tables. If the name is taken, a number is added to it.
+  Value add_buffer(std::string_view name, Tensor value);
 
   // -- Helpers ------------------------------------------------------------------------------------
   /// Returns an axis attribute in [0, rank). Throws FormatError if it is out of range.
@@ -97,6 +104,9 @@ class NodeImport {
 
  private:
   const onnx_proto::Attribute* find(std::string_view name, int type);
+  const onnx_proto::Attribute& require(std::string_view name, int type);
+  const std::string& operand_name(std::size_t i);
+  [[noreturn]] void unknown(std::size_t i);
 
   GraphImport& import_;
   const onnx_proto::Node& node_;
@@ -106,7 +116,7 @@ class NodeImport {
 };
 
 /// Translates a node: builds Weft nodes and returns the outputs of the ONNX node, in order.
-/// Trailing outputs that the file does not use may be left out.
+/// Outputs that are not used (NodeImport::wants) may be undefined, or left out at the end.
 using Translate = std::vector<ImportedValue> (*)(NodeImport& node);
 
 /// The translator of an operator. `since` is the first opset whose meaning the translator

@@ -13,6 +13,7 @@ namespace weft::onnx {
 const Operator* find_operator(std::string_view domain, std::string_view name);
 
 // The operators of the default domain.
+std::span<const Operator> basic_operators();        // Constant, Identity, Dropout, Shape, Size
 std::span<const Operator> arithmetic_operators();   // Add, Clip, Mod, Where, Equal, BitShift, Cast
 std::span<const Operator> function_operators();     // Exp, Gelu, Softmax, Hardmax, Selu
 std::span<const Operator> reduction_operators();    // ReduceSum, ArgMax, CumSum, TopK
