@@ -79,8 +79,12 @@ class Checkpoint {
  public:
   Checkpoint() = default;
   /// A checkpoint that was not read from a .weft file: models of other formats.
-  Checkpoint(std::shared_ptr<Graph> graph, std::vector<Program> programs, TensorMap tensors)
-      : graph_(std::move(graph)), programs_(std::move(programs)), tensors_(std::move(tensors)) {}
+  Checkpoint(std::shared_ptr<Graph> graph, std::vector<Program> programs, TensorMap tensors,
+             std::vector<Attachment> attachments = {})
+      : graph_(std::move(graph)),
+        programs_(std::move(programs)),
+        tensors_(std::move(tensors)),
+        attachments_(std::move(attachments)) {}
   Graph& graph() const { return *graph_; }
   /// Shares ownership of the graph. Programs stay valid as long as the graph lives.
   std::shared_ptr<Graph> shared_graph() const { return graph_; }

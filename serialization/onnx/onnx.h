@@ -34,7 +34,8 @@ struct OnnxReadOptions {
 struct OnnxModel {
   /// The graph, one program named "predict" with the outputs of the file, and the initialisers:
   /// - floating initialisers are parameters with the names of the file; means and variances of
-  ///   BatchNormalization are buffers;
+  ///   BatchNormalization are buffers; scalars are constants, because exporters write epsilons,
+  ///   exponents and scales so;
   /// - other initialisers are constants of the graph, except for quantised weights, which are
   ///   variables in Weft's layout.
   /// The scope of every node is the name of its node in the file, and errors name the file and the

@@ -8,6 +8,7 @@
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
 #include "weft/serialization/files/foreign_file.h"
+#include "weft/serialization/onnx/attachments.h"
 #include "weft/serialization/onnx/import/graph_import.h"
 #include "weft/serialization/onnx/onnx.h"
 
@@ -104,13 +105,14 @@ class ModelImport {
     freeze_unused(program);
 
     OnnxModel result;
-    result.checkpoint = Checkpoint(file_.graph, {program}, std::move(file_.tensors));
     const Opsets& opsets = main_.opsets();
     result.opset = opsets.count("") != 0 ? opsets.at("") : 0;
     result.graph_name = graph.name();
     result.description = model.doc_string();
     for (const auto& entry : model.metadata_props()) result.metadata[entry.key()] = entry.value();
     result.fixed_inputs = fixed_;
+    result.checkpoint = Checkpoint(file_.graph, {program}, std::move(file_.tensors),
+                                   take_attachments(result.metadata));
     return result;
   }
 
@@ -139,7 +141,7 @@ class ModelImport {
     if (main_.initializer(name)) return;
     const std::string what = fmt::format("{}: input '{}'", file_.path, excerpt(name));
     if (!input.type().has_tensor_type())
-      throw FormatError(fmt::format("{}: only tensors are supported as inputs", what));
+      throw FormatError(fmt::format("{}: inputs that are no tensors are not supported", what));
     const auto& type = input.type().tensor_type();
     const std::optional<DType> dtype = dtype_of_number(type.elem_type());
     if (!dtype) {

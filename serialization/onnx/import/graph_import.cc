@@ -4,6 +4,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
+#include "weft/serialization/onnx/import/composites.h"
 #include "weft/serialization/onnx/import/operators.h"
 
 namespace weft::onnx {
@@ -97,7 +98,7 @@ const ImportedValue& GraphImport::value(const std::string& name, bool as_buffer)
   const Tensor& tensor = scope->read(name, scope->initializers_.at(name));
   const Graph::Outside outside(graph());
   const Value value =
-      is_floating(tensor.dtype())
+      is_floating(tensor.dtype()) && (as_buffer || tensor.rank() > 0)
           ? file_.add_variable(name, tensor,
                                as_buffer ? VariableKind::buffer : VariableKind::parameter)
           : graph().constant(tensor);
@@ -132,7 +133,10 @@ void GraphImport::node(const onnx_proto::Node& node, int number) {
       const bool exists =
           index < outputs.size() &&
           (outputs[index].kind != ImportedValue::Kind::tensor || outputs[index].tensor.defined());
-      if (exists && !output.empty()) define(output, outputs[index]);
+      if (exists && !output.empty()) {
+        const bool is_tensor = outputs[index].kind == ImportedValue::Kind::tensor;
+        define(output, is_tensor ? fused(outputs[index].tensor) : outputs[index]);
+      }
       if (!exists && is_used(output) && !output.empty()) {
         throw FormatError(fmt::format("output {} ('{}') is not supported", i, excerpt(output)));
       }

@@ -33,8 +33,8 @@ class GraphImport {
   /// Defines a name of the ONNX graph. Throws FormatError if it is defined in this scope.
   void define(const std::string& name, ImportedValue value);
   /// Returns the value of a name of this scope or of the scopes around it. An initialiser is turned
-  /// into a variable (floating-point) or a constant on its first use. Throws FormatError for an
-  /// unknown name.
+  /// into a variable (floating-point, with axes) or a constant on its first use. Throws FormatError
+  /// for an unknown name.
   const ImportedValue& value(const std::string& name, bool as_buffer = false);
   /// Returns the tensor if the name is an initialiser, without turning it into a variable.
   std::optional<Tensor> initializer(const std::string& name);
