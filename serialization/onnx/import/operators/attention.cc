@@ -74,18 +74,15 @@ Value rotated_heads(Value x, Value cos, Value sin, bool interleaved) {
 namespace {
 
 /// The products of queries and keys that the operator Attention returns: 0 scaled products, 1 with
-/// the mask, 2 with the soft cap, 3 the attention weights.
+/// the soft cap, 2 with the mask, 3 the attention weights.
 Value attention_products(Value q, Value k, const AttentionOptions& o, const Dim& past,
                          std::int64_t mode) {
   const Dim group = exact_div(q.size(1), k.size(1));
   if (group != Dim(1)) k = repeat_interleave(k, group.constant(), 1);
   Value x = matmul(q, k, {.transpose_b = true}) * *o.scale;
   if (mode == 0) return x;
-  const auto cap = [&] {
-    if (o.soft_cap > 0) x = tanh(x / o.soft_cap) * o.soft_cap;
-  };
-  cap();
-  if (mode == 2) return x;
+  if (o.soft_cap > 0) x = tanh(x / o.soft_cap) * o.soft_cap;
+  if (mode == 1) return x;
   if (o.bias.present()) x = x + o.bias.value();
   Value seen = o.mask.value();
   if (o.causal) {
@@ -95,7 +92,7 @@ Value attention_products(Value q, Value k, const AttentionOptions& o, const Dim&
     seen = seen.defined() ? logical_and(seen, earlier) : earlier;
   }
   if (seen.defined()) x = where(seen, x, -HUGE_VAL);
-  return mode == 1 ? x : softmax(x);
+  return mode == 2 ? x : softmax(x);
 }
 
 std::vector<ImportedValue> standard_attention(NodeImport& n) {

@@ -36,7 +36,10 @@ class ActivationList {
                                     directions * defaults.size(), names.size()));
     }
     if (const auto clip = n.has_attribute("clip") ? n.real("clip") : 0; clip > 0) clip_ = clip;
-    for (const std::string& name : names) functions_.push_back(named(n, name));
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      // Gates are clipped, but not the cell state, the operand of the third function of LSTM.
+      functions_.push_back(named(n, names[i], i % defaults.size() < 2));
+    }
     // Values that no function takes are harmless, but a wrong number of them is ambiguous.
     check_used("activation_alpha", alphas_, next_alpha_);
     check_used("activation_beta", betas_, next_beta_);
@@ -59,13 +62,13 @@ class ActivationList {
     }
   }
 
-  Activation named(NodeImport& n, const std::string& given) {
+  Activation named(NodeImport& n, const std::string& given, bool is_gate) {
     std::string name = given;
     std::transform(name.begin(), name.end(), name.begin(),
                    [](unsigned char c) { return std::tolower(c); });
     const Activation f = function(name);
     if (!f) n.unsupported(fmt::format("the activation '{}'", given));
-    if (!clip_) return f;
+    if (!clip_ || !is_gate) return f;
     return [f, limit = *clip_](Value x) { return f(clamp(x, -limit, limit)); };
   }
 
