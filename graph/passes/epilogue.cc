@@ -1,5 +1,6 @@
-// Epilogue fusion: moves elementwise steps that follow a matrix product into it. Bias, activation,
-// scale, residual and casts are applied to every tile of the product while it is in cache.
+// Epilogue fusion: moves elementwise steps that follow a matrix product or a convolution into it.
+// Bias, activation, scale, residual and casts are applied to every tile of the product while it is
+// in cache.
 //
 // The steps form a `fused` node (or a single elementwise op) with the product's shape. If other
 // nodes also read the product, it remains a result of the fused node; these readers must come later
@@ -122,7 +123,9 @@ class Epilogues {
 
   bool is_product(const Value& v, const Node& user) const {
     const Node& p = v.node();
-    if (!is(p, "matmul") && !is(p, "quantized_matmul") && !is(p, "integer_matmul")) return false;
+    if (!is(p, "matmul") && !is(p, "quantized_matmul") && !is(p, "integer_matmul") &&
+        !is(p, "conv2d"))
+      return false;
     const OpSet& ops = p.graph().ops();
     if (ops.find(p.op().name) != &p.op() || ops.find(p.op().name + "_fused") == nullptr)
       return false;
@@ -134,13 +137,16 @@ class Epilogues {
 
   bool fits(const TileProgram& steps, const Node& node, int product) const {
     const std::vector<char> whole = whole_inputs(steps);
-    const Shape& shape = node.inputs()[static_cast<Index>(product)].shape();
+    const Value& value = node.inputs()[static_cast<Index>(product)];
+    const Shape& shape = value.shape();
+    const ProductLayout layout =
+        is(value.node(), "conv2d") ? ProductLayout::images : ProductLayout::matrices;
     if (whole[static_cast<Index>(product)]) return false;
     const DimFacts& facts = program_.graph()->facts();
     const auto equal = [&](const Dim& a, const Dim& b) { return facts.equal(a, b); };
     for (Index k = 0; k < node.inputs().size(); ++k) {
       if (static_cast<int>(k) == product || whole[k]) continue;
-      if (!epilogue_operand(node.inputs()[k].shape(), shape, equal)) return false;
+      if (!epilogue_operand(node.inputs()[k].shape(), shape, layout, equal)) return false;
     }
     return true;
   }

@@ -25,6 +25,7 @@ std::string op_text(const Node& node) {
       summary(TileProgram::parse(std::get<std::string>(*program), &node.graph().ops()));
   const std::size_t product = node.op().name.find("matmul_fused");
   if (product != std::string::npos) return node.op().name.substr(0, product) + "matmul+" + steps;
+  if (node.op().name == "conv2d_fused") return "conv2d+" + steps;
   if (!node.op().name.starts_with("fused")) return node.op().name;
   const Attribute* reduction = node.attributes().find("reduction");
   return "fused " + steps + (reduction == nullptr ? "" : "+" + std::get<std::string>(*reduction));

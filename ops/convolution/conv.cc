@@ -1,9 +1,12 @@
-// Records and shape rules of conv2d and its two adjoints.
+// Records and shape rules of conv2d, its two adjoints, and conv2d_fused, which the pass `epilogue`
+// creates after differentiation.
 #include <fmt/format.h>
 
 #include "weft/ops/builtin.h"
 #include "weft/ops/convolution/conv_kernel.h"
 #include "weft/ops/convolution/window.h"
+#include "weft/ops/fusion/epilogue.h"
+#include "weft/ops/operands.h"
 
 namespace weft {
 namespace {
@@ -44,6 +47,10 @@ std::vector<ValueType> infer_conv2d(const InferContext& c) {
                   "channels of x (axis 1) and of w (axis 1) times groups");
   const auto out = windows.positions(x[2], x[3]);
   return {{c.dtype(0), {x[0], w[0], out[0], out[1]}}};
+}
+
+std::vector<ValueType> infer_fused(const InferContext& c) {
+  return infer_epilogue(c, infer_conv2d(c)[0], 2, ProductLayout::images);
 }
 
 std::vector<ValueType> infer_input_grad(const InferContext& c) {
@@ -90,6 +97,9 @@ double taps_of(const Sizes& w) { return static_cast<double>(w[1] * w[2] * w[3]);
 Cost conv2d_cost(const KernelRequest& r) {
   return conv_cost(static_cast<double>(r.outputs[0].numel()), taps_of(r.inputs[1].sizes), r);
 }
+Cost fused_cost(const KernelRequest& r) {
+  return {.flops = conv2d_cost(r).flops + epilogue_flops(r), .bytes = operand_bytes(r)};
+}
 Cost input_grad_cost(const KernelRequest& r) {
   return conv_cost(static_cast<double>(r.inputs[0].numel()), taps_of(r.inputs[1].sizes), r);
 }
@@ -121,6 +131,25 @@ void ConvOps::add(OpSet& ops) {
   conv.kernel = conv2d_kernel;
   conv.cost = conv2d_cost;
   ops.add(std::move(conv));
+
+  OpRecord fused;
+  fused.name = "conv2d_fused";
+  fused.doc =
+      "conv2d(x, w) followed by a tile program (ops/fusion/tile_program.h), in which %0 is the "
+      "result of conv2d. Other inputs of the program have the shape of this result, one element "
+      "per channel, or a single element. Returns the same bits as computing conv2d and the steps "
+      "separately.";
+  fused.inputs = {{"x"}, {"w"}};
+  for (InputSpec& operand : epilogue_inputs()) fused.inputs.push_back(std::move(operand));
+  fused.outputs = epilogue_outputs();
+  fused.attributes = conv_attributes();
+  fused.attributes.push_back({"program", std::string(), true});
+  fused.infer = infer_fused;
+  fused.kernel = conv2d_fused_kernel;
+  fused.cost = fused_cost;
+  fused.gradient = Gradient::none;
+  fused.no_gradient_reason = "created after differentiation; differentiate the unfused ops";
+  ops.add(std::move(fused));
 
   OpRecord input_grad;
   input_grad.name = "conv2d_input_grad";

@@ -5,13 +5,16 @@
 #include "weft/ops/convolution/conv_kernel.h"
 
 #include <algorithm>
+#include <memory>
 #include <type_traits>
 
 #include "weft/core/rounding.h"
+#include "weft/ops/convolution/panel_forward.h"
 #include "weft/ops/convolution/window.h"
 #include "weft/ops/kernels/convolution/conv.h"
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/kernels/gemm/serial.h"
+#include "weft/ops/kernels/gemm/skinny.h"
 
 namespace weft {
 namespace {
@@ -97,14 +100,27 @@ Kernel make_kernel(const ConvGeometry& g, std::int64_t pieces, std::size_t slot_
   return kernel;
 }
 
+// Returns true if the FMA engine can compute the forward op from packed patches. Products with few
+// channels or positions are faster without packing.
+bool fills_panels(const ConvGeometry& g) {
+  return g.images > 0 && g.group_channels() > 0 && g.group_out_channels() > kernels::kSkinnyRows &&
+         g.positions() > kernels::kSkinnyRows;
+}
+
+using EpilogueRef = std::shared_ptr<const Epilogue>;
+
 // Computes out[image, group] = w[group] * patches for each tile of positions.
 template <class T>
-Kernel forward(const ConvGeometry& g, Precision precision) {
+Kernel forward(const KernelRequest& r, const ConvGeometry& g, const EpilogueRef& epilogue) {
   const std::int64_t rows = g.group_channels() * g.taps(), outs = g.group_out_channels();
   const std::int64_t tile = tile_positions(g, rows), tiles = divide_up(g.positions(), tile);
   const std::size_t patches_bytes = g.pointwise() ? 0 : patch_bytes(sizeof(T), rows, tile);
-  const kernels::GemmEngine* engine = engine_for<T>(precision, outs, tile, rows);
+  const kernels::GemmEngine* engine = engine_for<T>(r.precision, outs, tile, rows);
+  if (engine == nullptr && fills_panels(g)) return panel_forward<T>(r, g, epilogue);
+  const std::size_t patches_begin =
+      epilogue == nullptr ? 0 : aligned_size(epilogue->slot_scratch());
   const auto piece = [=](const KernelRun& run, std::int64_t index) {
+    std::byte* const scratch = run.slot_scratch + patches_begin;
     const std::int64_t begin = index % tiles * tile, end = std::min(begin + tile, g.positions());
     const std::int64_t group = index / tiles % g.groups, image = index / tiles / g.groups;
     const T* x = run.in<T>(0) + (image * g.channels + group * g.group_channels()) * g.plane();
@@ -114,17 +130,32 @@ Kernel forward(const ConvGeometry& g, Precision precision) {
     if (g.pointwise()) {
       gemm.b = {x + begin, g.plane(), 1};
     } else {
-      T* patches = reinterpret_cast<T*>(run.slot_scratch);
+      T* patches = reinterpret_cast<T*>(scratch);
       kernels::gather_patches(g, x, g.group_channels(), begin, end, patches);
       gemm.b = {patches, end - begin, 1};
     }
-    gemm.c = run.out<T>(0) + (image * g.out_channels + group * outs) * g.positions() + begin;
+    const std::int64_t first = image * g.out_channels + group * outs;
+    gemm.c = static_cast<T*>(epilogue == nullptr ? run.outputs[0] : epilogue->product(run)) +
+             first * g.positions() + begin;
     gemm.c_stride = g.positions();
-    kernels::gemm(gemm, run.slot_scratch + patches_bytes);
+    kernels::gemm(gemm, scratch + patches_bytes);
+    if (epilogue == nullptr) return;
+    epilogue->run(run,
+                  {.item = image,
+                   .row = group * outs,
+                   .column = begin,
+                   .rows = outs,
+                   .columns = gemm.n,
+                   .c = gemm.c,
+                   .c_stride = gemm.c_stride},
+                  first);
   };
-  return make_kernel(
-      g, g.images * g.groups * tiles,
-      patches_bytes + kernels::gemm_scratch_bytes(sizeof(T), outs, tile, rows, engine), piece);
+  Kernel kernel = make_kernel(g, g.images * g.groups * tiles,
+                              patches_begin + patches_bytes +
+                                  kernels::gemm_scratch_bytes(sizeof(T), outs, tile, rows, engine),
+                              piece);
+  if (epilogue != nullptr) kernel.shared_scratch = epilogue->shared_scratch();
+  return kernel;
 }
 
 // Computes the patches of dx as w[group]^T * g and adds them to the pixels from which the forward
@@ -208,13 +239,19 @@ Kernel weight_grad(const ConvGeometry& g, Precision precision) {
       piece);
 }
 
-}  // namespace
-
-Kernel conv2d_kernel(const KernelRequest& r) {
+Kernel make_forward(const KernelRequest& r, const EpilogueRef& epilogue) {
   const ConvGeometry g =
       geometry(r.attributes, r.inputs[0].sizes, r.inputs[1].sizes, r.outputs[0].sizes);
-  return r.inputs[0].dtype == DType::f32 ? forward<float>(g, r.precision)
-                                         : forward<double>(g, r.precision);
+  return r.inputs[0].dtype == DType::f32 ? forward<float>(r, g, epilogue)
+                                         : forward<double>(r, g, epilogue);
+}
+
+}  // namespace
+
+Kernel conv2d_kernel(const KernelRequest& r) { return make_forward(r, nullptr); }
+
+Kernel conv2d_fused_kernel(const KernelRequest& r) {
+  return make_forward(r, std::make_shared<const Epilogue>(r, 2, false, ProductLayout::images));
 }
 
 Kernel conv2d_input_grad_kernel(const KernelRequest& r) {

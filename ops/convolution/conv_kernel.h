@@ -1,4 +1,4 @@
-// The kernels of the three convolution ops.
+// The kernels of the convolution ops.
 #pragma once
 
 #include "weft/ops/kernel.h"
@@ -6,6 +6,7 @@
 namespace weft {
 
 Kernel conv2d_kernel(const KernelRequest& request);
+Kernel conv2d_fused_kernel(const KernelRequest& request);
 Kernel conv2d_input_grad_kernel(const KernelRequest& request);
 Kernel conv2d_weight_grad_kernel(const KernelRequest& request);
 

@@ -26,7 +26,7 @@ std::vector<std::string> epilogue_outputs() {
 }
 
 std::vector<ValueType> infer_epilogue(const InferContext& context, const ValueType& product,
-                                      int first) {
+                                      int first, ProductLayout layout) {
   const TileProgram program =
       TileProgram::parse(context.attributes().text("program"), context.ops());
   std::vector<const ValueType*> inputs = {&product};
@@ -37,11 +37,12 @@ std::vector<ValueType> infer_epilogue(const InferContext& context, const ValueTy
   if (whole[0]) throw ArgumentError("%0, the product, cannot be a key");
   const auto equal = [&](const Dim& a, const Dim& b) { return context.equal(a, b); };
   for (std::size_t i = 1; i < inputs.size(); ++i) {
-    if (whole[i] || epilogue_operand(inputs[i]->shape, product.shape, equal)) continue;
+    if (whole[i] || epilogue_operand(inputs[i]->shape, product.shape, layout, equal)) continue;
     throw ShapeError(
-        fmt::format("%{} must have the product's shape {}, one element per column, or a single "
+        fmt::format("%{} must have the product's shape {}, one element per {}, or a single "
                     "element, but has shape {}",
-                    i, product.shape.str(), inputs[i]->shape.str()));
+                    i, product.shape.str(), layout == ProductLayout::images ? "channel" : "column",
+                    inputs[i]->shape.str()));
   }
   std::vector<ValueType> results = {product};
   for (const int v : program.results) {
@@ -55,7 +56,8 @@ std::vector<ValueType> infer_epilogue(const InferContext& context, const ValueTy
   return results;
 }
 
-Epilogue::Epilogue(const KernelRequest& request, std::size_t first, bool keep_first)
+Epilogue::Epilogue(const KernelRequest& request, std::size_t first, bool keep_first,
+                   ProductLayout layout)
     : program_(TileProgram::parse(request.attributes.text("program"), request.ops)),
       first_(first),
       keep_first_(keep_first) {
@@ -63,6 +65,10 @@ Epilogue::Epilogue(const KernelRequest& request, std::size_t first, bool keep_fi
   element_size_ = dtype_size(product.dtype);
   product_bytes_ = static_cast<std::size_t>(product.numel()) * element_size_;
   columns_ = product.sizes.back();
+  if (layout == ProductLayout::images) {
+    channels_ = std::max<std::int64_t>(product.sizes[1], 1);
+    columns_ *= product.sizes[2];
+  }
   std::vector<ValueType> types = {{product.dtype, Shape(product.sizes)}};
   for (int i = 1; i < program_.inputs; ++i) {
     const OperandSpec& spec = request.inputs[first + static_cast<std::size_t>(i) - 1];
@@ -77,12 +83,15 @@ Epilogue::Epilogue(const KernelRequest& request, std::size_t first, bool keep_fi
   const std::vector<char> whole = whole_inputs(program_);
   std::uint32_t scalars = 0;
   for (std::size_t i = 1; i < types.size(); ++i) {
-    const auto kind = epilogue_operand(types[i].shape, types[0].shape, std::equal_to<Dim>());
-    const bool scalar = whole[i] != 0 || kind == EpilogueOperand::scalar;
-    if (scalar) scalars |= 1u << i;
+    const auto kind = whole[i] != 0 ? EpilogueOperand::scalar
+                                    : epilogue_operand(types[i].shape, types[0].shape, layout,
+                                                       std::equal_to<Dim>());
+    // An element per channel is a single element in every row.
+    if (kind == EpilogueOperand::scalar || kind == EpilogueOperand::channel) scalars |= 1u << i;
     const auto size = static_cast<std::ptrdiff_t>(dtype_size(types[i].dtype));
-    operands_.push_back({.per_element = !scalar && kind == EpilogueOperand::dense ? size : 0,
-                         .per_column = !scalar && kind == EpilogueOperand::row ? size : 0});
+    operands_.push_back({.per_element = kind == EpilogueOperand::dense ? size : 0,
+                         .per_column = kind == EpilogueOperand::row ? size : 0,
+                         .per_channel = kind == EpilogueOperand::channel ? size : 0});
   }
   std::vector<char> needed;
   for (std::size_t r = 0; r < program_.results.size(); ++r) {
@@ -109,9 +118,9 @@ void Epilogue::run(const KernelRun& run, const OutputTile& tile, std::int64_t ro
   in_stride[0] = tile.c_stride * static_cast<std::ptrdiff_t>(element_size_);
   for (std::size_t i = 0; i < operands_.size(); ++i) {
     const Operand& o = operands_[i];
-    in[i + 1] =
-        run.in<std::byte>(i + first_) + position * o.per_element + tile.column * o.per_column;
-    in_stride[i + 1] = columns_ * o.per_element;
+    in[i + 1] = run.in<std::byte>(i + first_) + position * o.per_element +
+                tile.column * o.per_column + row % channels_ * o.per_channel;
+    in_stride[i + 1] = columns_ * o.per_element + o.per_channel;
   }
   for (std::size_t r = 0; r < result_size_.size(); ++r) {
     if (run.outputs[r + 1] == nullptr) {

@@ -1,5 +1,5 @@
-// Elementwise epilogues that run on the tiles of a matrix product. Shared by matmul_fused and
-// quantized_matmul_fused.
+// Elementwise epilogues that run on the tiles of a matrix product. Shared by matmul_fused,
+// quantized_matmul_fused, integer_matmul_fused and conv2d_fused.
 #pragma once
 
 #include <memory>
@@ -12,18 +12,25 @@
 
 namespace WEFT_API weft {
 
+/// The axes of a product that form the columns of its matrices.
+enum class ProductLayout : std::uint8_t {
+  matrices,  // [..., rows, columns]
+  images,    // [N, C, H, W]: C rows and H * W columns
+};
+
 /// Specifies how an operand of the epilogue is broadcast to the product.
 enum class EpilogueOperand : std::uint8_t {
-  dense,   // the same shape as the product
-  row,     // one element per column, for example a bias
-  scalar,  // one element
+  dense,    // the same shape as the product
+  row,      // one element per column of matrices, for example a bias
+  channel,  // one element per channel of images, for example a bias
+  scalar,   // one element
 };
 
 /// Returns how an operand of shape `operand` is broadcast to a product of shape `product`, or
 /// nullopt if epilogues do not support the broadcast. `equal` compares dims.
 template <class Equal>
 std::optional<EpilogueOperand> epilogue_operand(const Shape& operand, const Shape& product,
-                                                const Equal& equal) {
+                                                ProductLayout layout, const Equal& equal) {
   const auto is_one = [](const Dim& d) { return d == Dim(1); };
   if (operand.rank() == product.rank()) {
     bool same = true;
@@ -31,12 +38,15 @@ std::optional<EpilogueOperand> epilogue_operand(const Shape& operand, const Shap
     if (same) return EpilogueOperand::dense;
   }
   if (operand.rank() > product.rank()) return std::nullopt;
-  for (int i = 0; i + 1 < operand.rank(); ++i) {
-    if (!is_one(operand[i])) return std::nullopt;
+  const bool images = layout == ProductLayout::images;
+  const int back = images ? 3 : 1;  // the axis that may have more than one element, from the end
+  for (int i = 0; i < operand.rank(); ++i) {
+    if (i != operand.rank() - back && !is_one(operand[i])) return std::nullopt;
   }
-  if (operand.rank() == 0 || is_one(operand[operand.rank() - 1])) return EpilogueOperand::scalar;
-  const bool row = equal(operand[operand.rank() - 1], product[product.rank() - 1]);
-  return row ? std::optional(EpilogueOperand::row) : std::nullopt;
+  if (operand.rank() < back || is_one(operand[operand.rank() - back]))
+    return EpilogueOperand::scalar;
+  if (!equal(operand[operand.rank() - back], product[product.rank() - back])) return std::nullopt;
+  return images ? EpilogueOperand::channel : EpilogueOperand::row;
 }
 
 /// Returns the input specs that a record needs for its epilogue: "in1" and so on, all optional.
@@ -47,7 +57,7 @@ std::vector<std::string> epilogue_outputs();
 /// Returns the types of the outputs: the product and the results of the attribute `program`. In the
 /// program, %0 denotes the product, and %1 and so on denote the inputs starting with `first`.
 std::vector<ValueType> infer_epilogue(const InferContext& context, const ValueType& product,
-                                      int first);
+                                      int first, ProductLayout layout = ProductLayout::matrices);
 
 /// The epilogue of one product, which is output 0 of a request. The operands of the epilogue are
 /// the inputs starting with `first`.
@@ -55,7 +65,8 @@ class Epilogue {
  public:
   /// If `keep_first`, result 0, which must have the dtype of the product, is computed and stored
   /// (see first_result()) even if the request does not contain this output.
-  Epilogue(const KernelRequest& request, std::size_t first, bool keep_first = false);
+  Epilogue(const KernelRequest& request, std::size_t first, bool keep_first = false,
+           ProductLayout layout = ProductLayout::matrices);
 
   /// Returns the memory in which the product is accumulated. This is an output with the dtype of
   /// the product if there is one. Otherwise, it is the beginning of the shared scratch, and
@@ -70,8 +81,8 @@ class Epilogue {
   /// Returns the number of bytes that are used at the beginning of the slot scratch.
   std::size_t slot_scratch() const { return interpreter_->scratch_bytes(); }
 
-  /// Runs the steps on a tile. `row` is the first row of the tile in the whole result, in which the
-  /// products of the batch are stacked vertically.
+  /// Runs the steps on a tile of one product of the batch. `row` is the first row of the tile in
+  /// the whole result, in which the products of the batch are stacked vertically.
   void run(const KernelRun& run, const OutputTile& tile, std::int64_t row) const;
   /// Returns the rows of result 0 from `row` on if `keep_first` is set: the output, the shared
   /// scratch if only the product is an output, or otherwise `product`, the rows of the product,
@@ -84,14 +95,14 @@ class Epilogue {
 
  private:
   struct Operand {  // strides in bytes
-    std::ptrdiff_t per_element = 0, per_column = 0;
+    std::ptrdiff_t per_element = 0, per_column = 0, per_channel = 0;
   };
 
   TileProgram program_;
   std::size_t first_;
   bool keep_first_, keeps_in_scratch_ = false;
   std::size_t element_size_ = 0, product_bytes_ = 0;
-  std::int64_t columns_ = 0;
+  std::int64_t columns_ = 0, channels_ = 1;
   std::vector<Operand> operands_;
   std::vector<std::ptrdiff_t> result_size_;
   int product_in_ = -1;

@@ -28,7 +28,7 @@ struct ConvUse {
 ConvUse random_conv(Choices& c) {
   for (;;) {
     const std::int64_t groups = c.one_of({1, 1, 2, 3}), in = c.one_of({0, 1, 1, 2, 5, 9}),
-                       outs = c.one_of({0, 1, 2, 3, 7});
+                       outs = c.one_of({0, 1, 2, 3, 7, 14});
     ConvUse use;
     Ints stride, padding, dilation;
     use.x = {c.one_of({0, 1, 1, 2}), in * groups};

@@ -42,6 +42,26 @@ BOOST_AUTO_TEST_CASE(bias_activation_and_residual_are_fused_into_the_product) {
              "%3 = add(%0, %1); %4 = gelu_erf(%3); %5 = add(%2, %4); return %5");
 }
 
+BOOST_AUTO_TEST_CASE(bias_residual_and_activation_are_fused_into_convolutions) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"n", 3, "h", "h"}),
+              w = g.input("w", DType::f32, {5, 3, 3, 3}), b = g.input("b", DType::f32, {5}),
+              row = g.input("row", DType::f32, {"h"});
+  const Value r = g.input("r", DType::f32, {"n", 5, "h", "h"});
+  const Value y = conv2d(x, w, b, {.padding = {1, 1}});
+  const auto program_of = [](const Value& v) {
+    std::string text;
+    const Module m = passed(Program("p").output("y", v));
+    for (const Node* n : m.program.nodes())
+      if (n->op().name == "conv2d_fused") text += n->attributes().text("program");
+    return text;
+  };
+  BOOST_TEST(program_of(relu(y + r)) ==
+             "%3 = add(%0, %1); %4 = add(%3, %2); %5 = relu(%4); return %5");
+  // An element per pixel of a row is no operand of the tiles of an image.
+  BOOST_TEST(program_of(conv2d(x, w, {}, {.padding = {1, 1}}) * row) == "");
+}
+
 BOOST_AUTO_TEST_CASE(a_single_step_is_fused_for_any_order_of_operands) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"rows", 8}), w = g.input("w", DType::f32, {8, 6});

@@ -112,6 +112,10 @@ std::vector<std::vector<Number>> scalar_tile_program(const std::string& text,
                                                      const std::vector<TileOperand>& operands,
                                                      const Sizes& sizes);
 
+/// Runs the attribute `program` of a product with fused steps on out[0], the product, and on the
+/// inputs starting with `first`, and sets the other outputs.
+void scalar_epilogue(const ScalarCall& call, std::size_t first, std::vector<NumberTensor>& out);
+
 /// Reduces a list of elements with `op`: sum, mean, max, min, prod, logsumexp, any or all.
 Number scalar_reduction(std::string_view op, const std::vector<Number>& list, DType dtype);
 

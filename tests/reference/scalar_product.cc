@@ -92,30 +92,9 @@ void grouped_outer(const ScalarCall& call, std::vector<NumberTensor>& out) {
 }
 
 /// Applies the steps of an epilogue to out[0]. Their operands start at index `first`.
-void run_epilogue(const ScalarCall& call, std::size_t first, std::vector<NumberTensor>& out) {
-  const std::string& text = call.attributes.text("program");
-  std::vector<TileOperand> operands = {{out[0], {}}};
-  // A product is rounded to its dtype before the steps.
-  for (Number& n : operands[0].numbers.elements) {
-    n = with_rounding(rounded(n, out[0].dtype), out[0].dtype);
-  }
-  for (std::size_t i = first; i < call.in.size(); ++i) {
-    if (!call.has(i)) continue;
-    // A key is an i64 operand with sizes [2], independent of the steps.
-    const bool key = call.in[i].dtype() == DType::i64 && call.in[i].sizes() == Sizes{2};
-    NumberTensor numbers{call.in[i].dtype(), key ? Sizes{} : call.in[i].sizes(), {}};
-    for (std::int64_t k = 0; k < call.in[i].numel(); ++k) {
-      numbers.elements.push_back(element(call.in[i], k));
-    }
-    operands.push_back({std::move(numbers), key ? call.in[i] : Tensor()});
-  }
-  auto results = scalar_tile_program(text, operands, out[0].sizes);
-  for (std::size_t r = 0; r < results.size(); ++r) out[r + 1].elements = std::move(results[r]);
-}
-
 void matmul_fused(const ScalarCall& call, std::vector<NumberTensor>& out) {
   matmul(call, out);
-  run_epilogue(call, 2, out);
+  scalar_epilogue(call, 2, out);
 }
 
 /// Returns the integer of weight W[i][j], stored in the layout that ops/quantized/quantized.h
@@ -233,7 +212,7 @@ void quantized_grouped_matmul(const ScalarCall& call, std::vector<NumberTensor>&
 
 void quantized_matmul_fused(const ScalarCall& call, std::vector<NumberTensor>& out) {
   quantized_matmul(call, out);
-  run_epilogue(call, 3, out);
+  scalar_epilogue(call, 3, out);
 }
 
 // -- Rows of bytes --------------------------------------------------------------------------------
@@ -349,7 +328,7 @@ void integer_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
 
 void integer_matmul_fused(const ScalarCall& call, std::vector<NumberTensor>& out) {
   integer_matmul(call, out);
-  run_epilogue(call, 5, out);
+  scalar_epilogue(call, 5, out);
   if (!call.attributes.flag("quantize")) return;
   Tensor first = Tensor::empty(DType::f32, out[1].sizes);
   for (std::int64_t i = 0; i < first.numel(); ++i) {
@@ -377,6 +356,27 @@ NumberTensor unpacked_int8_rows(const Tensor& packed) {
       result.elements.push_back(number_of(static_cast<Real>(row[i]) * scale));
   }
   return result;
+}
+
+void scalar_epilogue(const ScalarCall& call, std::size_t first, std::vector<NumberTensor>& out) {
+  const std::string& text = call.attributes.text("program");
+  std::vector<TileOperand> operands = {{out[0], {}}};
+  // A product is rounded to its dtype before the steps.
+  for (Number& n : operands[0].numbers.elements) {
+    n = with_rounding(rounded(n, out[0].dtype), out[0].dtype);
+  }
+  for (std::size_t i = first; i < call.in.size(); ++i) {
+    if (!call.has(i)) continue;
+    // A key is an i64 operand with sizes [2], independent of the steps.
+    const bool key = call.in[i].dtype() == DType::i64 && call.in[i].sizes() == Sizes{2};
+    NumberTensor numbers{call.in[i].dtype(), key ? Sizes{} : call.in[i].sizes(), {}};
+    for (std::int64_t k = 0; k < call.in[i].numel(); ++k) {
+      numbers.elements.push_back(element(call.in[i], k));
+    }
+    operands.push_back({std::move(numbers), key ? call.in[i] : Tensor()});
+  }
+  auto results = scalar_tile_program(text, operands, out[0].sizes);
+  for (std::size_t r = 0; r < results.size(); ++r) out[r + 1].elements = std::move(results[r]);
 }
 
 void add_product_models(ScalarModels& models) {

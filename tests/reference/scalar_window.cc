@@ -51,6 +51,11 @@ void conv2d(const ScalarCall& call, std::vector<NumberTensor>& out) {
   sums.finish();
 }
 
+void conv2d_fused(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  conv2d(call, out);
+  scalar_epilogue(call, 2, out);
+}
+
 void conv2d_input_grad(const ScalarCall& call, std::vector<NumberTensor>& out) {
   Sums sums(out[0], call.precision);
   for_conv_terms(out[0].sizes, call.in[1].sizes(), call.in[0].sizes(), options_of(call.attributes),
@@ -133,6 +138,7 @@ void avg_pool_grad(const ScalarCall& call, std::vector<NumberTensor>& out) {
 
 void add_window_models(ScalarModels& models) {
   models["conv2d"] = within_reach(conv2d);
+  models["conv2d_fused"] = within_reach(conv2d_fused);
   models["conv2d_input_grad"] = within_reach(conv2d_input_grad);
   models["conv2d_weight_grad"] = within_reach(conv2d_weight_grad);
   models["max_pool2d"] = max_pool;

@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-// One configuration of conv2d, from which the samples of all three ops are built.
+// One configuration of conv2d, from which the samples of all ops are built.
 struct ConvCase {
   Sizes x, w;
   Ints stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
@@ -41,6 +41,41 @@ std::vector<OpSample> conv2d_samples() {
     samples.push_back({{sample_uniform(c.x, 31), sample_uniform(c.w, 32)}, c.attributes()});
   }
   return samples;
+}
+
+// A bias, a residual and an activation, and the broadcasts of operands.
+std::vector<OpSample> conv2d_fused_samples() {
+  std::vector<OpSample> samples;
+  std::vector<ConvCase> cases = conv_cases();
+  cases.push_back({{2, 3, 9, 8}, {20, 3, 3, 3}, {1, 2}, {1, 1}});
+  cases.push_back({{2, 6, 5, 7}, {26, 3, 1, 1}, {1, 1}, {0, 0}, {1, 1}, 2});
+  for (const ConvCase& c : cases) {
+    Attributes attributes = c.attributes();
+    attributes.set("program", std::string("%5 = add(%0, %1); %6 = mul(%2, %3); %7 = add(%5, %6); "
+                                          "%8 = mul(%7, %4); %9 = relu(%8); return %9, %5"));
+    samples.push_back(
+        {{sample_uniform(c.x, 31), sample_uniform(c.w, 32), sample_uniform({1, c.w[0], 1, 1}, 33),
+          sample_uniform(c.g(), 34), sample_uniform({}, 35), sample_uniform({c.w[0], 1, 1}, 36)},
+         attributes});
+  }
+  Attributes narrow = cases.back().attributes();
+  narrow.set("program", std::string("%1 = relu(%0); %2 = cast(%1, dtype=bf16); return %2"));
+  samples.push_back(
+      {{sample_uniform(cases.back().x, 37), sample_uniform(cases.back().w, 38)}, narrow});
+  return samples;
+}
+
+std::vector<OpErrorSample> conv2d_fused_errors() {
+  const Attributes bias{{"program", std::string("%2 = add(%0, %1); return %2")}};
+  const ValueType x{DType::f32, {1, 4, 5, 6}}, w{DType::f32, {6, 4, 3, 3}};
+  const char* message =
+      "%1 must have the product's shape [1, 6, 3, 4], one element per channel, or a single "
+      "element, "
+      "but has shape [4]";
+  return {{{x, {DType::f32, {6, 3, 3, 3}}, {DType::f32, {}}},
+           bias,
+           "channels of x (axis 1) and of w (axis 1) times groups: 4 and 3 differ"},
+          {{x, w, {DType::f32, {4}}}, bias, message}};
 }
 
 std::vector<OpSample> input_grad_samples() {
@@ -117,6 +152,7 @@ std::vector<OpErrorSample> weight_grad_errors() {
 
 void add_samples(ConvOps, OpSamples& all) {
   all.add("conv2d", conv2d_samples, conv2d_errors);
+  all.add("conv2d_fused", conv2d_fused_samples, conv2d_fused_errors);
   all.add("conv2d_input_grad", input_grad_samples, input_grad_errors);
   all.add("conv2d_weight_grad", weight_grad_samples, weight_grad_errors);
 }

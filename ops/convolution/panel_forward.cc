@@ -1,0 +1,246 @@
+#include "weft/ops/convolution/panel_forward.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "weft/core/rounding.h"
+#include "weft/ops/kernels/convolution/patch_panels.h"
+#include "weft/ops/kernels/gemm_engine.h"
+
+namespace weft {
+namespace {
+
+using kernels::ConvGeometry;
+using kernels::GemmEngine;
+
+// The number of positions in a tile. The packed patches of a depth block and the tile of the result
+// fit into the L2 cache.
+constexpr std::int64_t kTilePositions = 128;
+// The desired number of tiles, which keeps several workers busy.
+constexpr std::int64_t kWantedTiles = 24;
+// Products with fewer multiply-adds (about 50 us of work) are not divided further.
+constexpr double kSmallProduct = 2e6;
+// The speed of a worker, and the work in a chunk.
+constexpr double kProductsPerNs = 40, kProductsPerChunk = 5e5;
+constexpr double kPackedPerNs = 4, kPackedPerChunk = 1 << 14;
+
+// The product of the weights [outs, depth] and the patches [depth, positions] of every image and
+// group.
+template <class T>
+struct PanelProduct {
+  ConvGeometry g;
+  const GemmEngine& engine;
+  std::int64_t outs, depth, positions;
+  std::int64_t tile_positions = 0, tile_outs = 0;
+  bool shares_patches = false, is_packed_before = false;
+  // Offsets in the shared scratch.
+  std::size_t weights = 0, patches = 0;
+  std::size_t slot = 0;  // offset in the worker's scratch
+
+  explicit PanelProduct(const ConvGeometry& geometry)
+      : g(geometry),
+        engine(kernels::fma_engine(dtype_of<T>)),
+        outs(g.group_out_channels()),
+        depth(g.group_channels() * g.taps()),
+        positions(g.positions()) {
+    if (g.pointwise()) {  // The plane is a single row.
+      g.width = g.out_width = g.plane();
+      g.height = g.out_height = 1;
+    }
+    const std::int64_t tiles = divide_up(positions, kTilePositions);
+    tile_positions = round_up(divide_up(positions, tiles), engine.column_panel);
+    tile_outs = outs;
+    const std::int64_t all = g.images * g.groups * position_tiles();
+    if (all < kWantedTiles && multiply_adds() > kSmallProduct) {
+      tile_outs =
+          std::min(outs, round_up(divide_up(outs, divide_up(kWantedTiles, all)), engine.row_panel));
+      shares_patches = tile_outs < outs;
+    }
+  }
+
+  double multiply_adds() const {
+    return static_cast<double>(g.images * g.groups * positions) * static_cast<double>(outs) *
+           static_cast<double>(depth);
+  }
+  std::int64_t products() const { return g.images * g.groups; }
+  std::int64_t position_tiles() const { return divide_up(positions, tile_positions); }
+  std::int64_t out_tiles() const { return divide_up(outs, tile_outs); }
+  std::int64_t blocks() const { return divide_up(depth, engine.depth_block); }
+  std::int64_t row_panels() const { return divide_up(outs, engine.row_panel); }
+  std::int64_t column_panels() const { return divide_up(positions, engine.column_panel); }
+  std::int64_t block_depth(std::int64_t block) const {
+    return std::min(engine.depth_block, depth - block * engine.depth_block);
+  }
+  // Returns the offset of a panel in the packed blocks of an operand, which follow one another.
+  // `panels` is the number of panels of each block.
+  std::size_t a_panel(std::int64_t block, std::int64_t panel) const {
+    return static_cast<std::size_t>(block * row_panels()) *
+               engine.a_panel_bytes(engine.depth_block) +
+           static_cast<std::size_t>(panel) * engine.a_panel_bytes(block_depth(block));
+  }
+  std::size_t b_panel(std::int64_t block, std::int64_t panel) const {
+    return static_cast<std::size_t>(block * column_panels()) *
+               engine.b_panel_bytes(engine.depth_block) +
+           static_cast<std::size_t>(panel) * engine.b_panel_bytes(block_depth(block));
+  }
+  std::size_t group_weights_bytes() const { return a_panel(blocks() - 1, row_panels()); }
+  std::size_t weights_bytes() const {
+    return static_cast<std::size_t>(g.groups) * group_weights_bytes();
+  }
+  std::size_t product_patches_bytes() const { return b_panel(blocks() - 1, column_panels()); }
+  std::size_t tile_patches_bytes() const {
+    return static_cast<std::size_t>(divide_up(tile_positions, engine.column_panel)) *
+           engine.b_panel_bytes(block_depth(0));
+  }
+
+  // Packs the panel `index` of the weights, counted over all groups.
+  void pack_weights(const void* from, std::byte* to, std::int64_t index) const {
+    const std::int64_t group = index / row_panels(), panel = index % row_panels();
+    const std::int64_t out = panel * engine.row_panel;
+    const kernels::MatrixSource source{static_cast<const T*>(from) + (group * outs + out) * depth,
+                                       dtype_of<T>, depth, 1};
+    to += static_cast<std::size_t>(group) * group_weights_bytes();
+    for (std::int64_t block = 0; block < blocks(); ++block) {
+      engine.pack_a(source.from(0, block * engine.depth_block),
+                    std::min(engine.row_panel, outs - out), block_depth(block),
+                    to + a_panel(block, panel));
+    }
+  }
+
+  const T* image(const KernelRun& run, std::int64_t product) const {
+    return run.in<T>(0) + product * g.group_channels() * g.plane();
+  }
+
+  // Packs the panel `index` of the patches, counted over all products.
+  void pack_shared_patches(const KernelRun& run, std::int64_t index) const {
+    const std::int64_t product = index / column_panels(), panel = index % column_panels();
+    const std::int64_t begin = panel * engine.column_panel;
+    const std::int64_t end = std::min(begin + engine.column_panel, positions);
+    std::byte* const to =
+        run.shared_scratch + patches + static_cast<std::size_t>(product) * product_patches_bytes();
+    for (std::int64_t block = 0; block < blocks(); ++block) {
+      kernels::pack_patches(g, image(run, product), block * engine.depth_block, block_depth(block),
+                            begin, end, engine.b_panel_bytes(block_depth(block)),
+                            to + b_panel(block, panel));
+    }
+  }
+
+  // Computes the tile `index`, counted over all products, in the result `c`.
+  OutputTile multiply(const KernelRun& run, T* c, std::int64_t index) const {
+    const std::int64_t out = index % out_tiles() * tile_outs;
+    const std::int64_t begin = index / out_tiles() % position_tiles() * tile_positions;
+    const std::int64_t product = index / out_tiles() / position_tiles();
+    const std::int64_t rows = std::min(tile_outs, outs - out);
+    const std::int64_t columns = std::min(tile_positions, positions - begin);
+    c += (product * outs + out) * positions + begin;
+    const std::byte* const packed_weights =
+        (is_packed_before ? run.packed : run.shared_scratch + weights) +
+        static_cast<std::size_t>(product % g.groups) * group_weights_bytes();
+    const std::byte* const shared_patches =
+        run.shared_scratch + patches + static_cast<std::size_t>(product) * product_patches_bytes();
+    std::byte* const own_patches = run.slot_scratch + slot;
+    for (std::int64_t block = 0; block < blocks(); ++block) {
+      kernels::PackedBlock a, b;
+      a.panels = packed_weights + a_panel(block, out / engine.row_panel);
+      b.panels = own_patches;
+      if (shares_patches) {
+        b.panels = shared_patches + b_panel(block, begin / engine.column_panel);
+      } else {
+        kernels::pack_patches(g, image(run, product), block * engine.depth_block,
+                              block_depth(block), begin, begin + columns,
+                              engine.b_panel_bytes(block_depth(block)), own_patches);
+      }
+      engine.multiply(a, b, rows, columns, block_depth(block), c, positions, block > 0, nullptr);
+    }
+    return {.item = product / g.groups,
+            .row = product % g.groups * outs + out,
+            .column = begin,
+            .rows = rows,
+            .columns = columns,
+            .c = c,
+            .c_stride = positions};
+  }
+};
+
+// Appends a phase that calls fn(run, i) for all i < count. `work` is in units of which a worker
+// processes `per_ns` in a nanosecond; a chunk has at least `per_chunk`.
+template <class Fn>
+void add_phase(Kernel& kernel, std::int64_t count, double work, double per_ns, double per_chunk,
+               Fn fn) {
+  Phase phase;
+  phase.cost_ns = work / per_ns;
+  const double each = work / static_cast<double>(count);
+  phase.chunks = chunk_count(count, static_cast<std::int64_t>(per_chunk / (each + 1)));
+  phase.body = [=, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
+    const auto [begin, end] = chunk_range(count, chunks, chunk);
+    for (std::int64_t i = begin; i < end; ++i) fn(run, i);
+  };
+  kernel.phases.push_back(std::move(phase));
+}
+
+}  // namespace
+
+template <class T>
+Kernel panel_forward(const KernelRequest& request, const ConvGeometry& geometry,
+                     const std::shared_ptr<const Epilogue>& epilogue) {
+  PanelProduct<T> p(geometry);
+  Kernel kernel;
+  std::size_t shared = epilogue == nullptr ? 0 : aligned_size(epilogue->shared_scratch());
+  p.slot = epilogue == nullptr ? 0 : aligned_size(epilogue->slot_scratch());
+  p.is_packed_before = request.inputs[1].constant;
+  p.weights = shared;
+  if (!p.is_packed_before) shared += aligned_size(p.weights_bytes());
+  p.patches = shared;
+  if (p.shares_patches)
+    shared += static_cast<std::size_t>(p.products()) * p.product_patches_bytes();
+  kernel.shared_scratch = shared;
+  kernel.slot_scratch = p.slot + (p.shares_patches ? 0 : p.tile_patches_bytes());
+
+  const auto weight_elements = static_cast<double>(p.g.groups * p.outs * p.depth);
+  const std::int64_t weight_panels = p.g.groups * p.row_panels();
+  if (p.is_packed_before) {
+    PackedInput packed;
+    packed.input = 1;
+    packed.layout =
+        fmt::format("A of {} {} {}x{} [{}, {}] {} groups", p.engine.name, dtype_name(dtype_of<T>),
+                    p.engine.row_panel, p.engine.depth_block, p.outs, p.depth, p.g.groups);
+    packed.bytes = p.weights_bytes();
+    packed.chunks = chunk_count(
+        weight_panels, static_cast<std::int64_t>(
+                           kPackedPerChunk / static_cast<double>(p.depth * p.engine.row_panel)));
+    packed.pack = [p, weight_panels, chunks = packed.chunks](const void* from, std::byte* to,
+                                                             std::int64_t chunk) {
+      const auto [begin, end] = chunk_range(weight_panels, chunks, chunk);
+      for (std::int64_t i = begin; i < end; ++i) p.pack_weights(from, to, i);
+    };
+    kernel.packed = std::move(packed);
+  } else {
+    add_phase(kernel, weight_panels, weight_elements, kPackedPerNs, kPackedPerChunk,
+              [p](const KernelRun& run, std::int64_t i) {
+                p.pack_weights(run.inputs[1], run.shared_scratch + p.weights, i);
+              });
+  }
+  if (p.shares_patches) {
+    add_phase(kernel, p.products() * p.column_panels(),
+              static_cast<double>(p.products() * p.positions) * static_cast<double>(p.depth),
+              kPackedPerNs, kPackedPerChunk,
+              [p](const KernelRun& run, std::int64_t i) { p.pack_shared_patches(run, i); });
+  }
+  add_phase(kernel, p.products() * p.position_tiles() * p.out_tiles(), p.multiply_adds(),
+            kProductsPerNs, kProductsPerChunk,
+            [p, epilogue, channels = p.g.out_channels](const KernelRun& run, std::int64_t i) {
+              void* const c = epilogue == nullptr ? run.outputs[0] : epilogue->product(run);
+              const OutputTile tile = p.multiply(run, static_cast<T*>(c), i);
+              if (epilogue != nullptr) epilogue->run(run, tile, tile.item * channels + tile.row);
+            });
+  return kernel;
+}
+
+template Kernel panel_forward<float>(const KernelRequest&, const ConvGeometry&,
+                                     const std::shared_ptr<const Epilogue>&);
+template Kernel panel_forward<double>(const KernelRequest&, const ConvGeometry&,
+                                      const std::shared_ptr<const Epilogue>&);
+
+}  // namespace weft

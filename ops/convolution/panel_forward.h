@@ -1,0 +1,24 @@
+// Convolutions whose patches are packed directly into the panels of the FMA engine.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "weft/ops/fusion/epilogue.h"
+#include "weft/ops/kernel.h"
+#include "weft/ops/kernels/convolution/conv.h"
+
+namespace weft {
+
+/// Returns the kernel of a convolution in T, f32 or f64, with fused multiply-adds. If `epilogue` is
+/// not null, it runs on the tiles of the result. The weights are packed once if they are constant,
+/// and otherwise in every run. The bits of an element depend only on its patch and its weights.
+///
+/// The product of weights and patches is divided into tiles of positions, for which a worker packs
+/// the patches. If there are few positions, they are packed for all workers first, and the tiles
+/// divide the output channels.
+template <class T>
+Kernel panel_forward(const KernelRequest& request, const kernels::ConvGeometry& geometry,
+                     const std::shared_ptr<const Epilogue>& epilogue);
+
+}  // namespace weft
