@@ -44,7 +44,7 @@ Value arctangent(Arg arg) {
 
 Value arcsine(Arg arg) {
   const Value x = arg.value("Asin");
-  return angle(x, sqrt((1 - x) * (1 + x)));
+  return angle(x, sqrt(1 - x) * sqrt(1 + x));
 }
 
 // Half of the angle has the sine sqrt((1 - x) / 2), which is accurate near x = 1.
@@ -86,7 +86,7 @@ Value area_sine(Arg arg) {
 Value area_cosine(Arg arg) {
   const Value x = arg.value("Acosh");
   const Value y = minimum(x, 1e9) - 1;
-  return logarithm_of_large(x, log1p(y + sqrt(y * (y + 2))));
+  return logarithm_of_large(x, log1p(y + sqrt(y) * sqrt(y + 2)));
 }
 
 Value area_tangent(Arg x) { return 0.5 * (log1p(x) - log1p(-x)); }
@@ -127,11 +127,6 @@ std::vector<ImportedValue> continuous_exponential_unit(NodeImport& n) {
 
 std::vector<ImportedValue> thresholded_rectified(NodeImport& n) {
   return with_alpha(n, 1, [](Value x, double alpha) { return where(x > alpha, x, 0); });
-}
-
-std::vector<ImportedValue> swish(NodeImport& n) {
-  return with_alpha(
-      n, 1, [](Value x, double alpha) { return alpha == 1 ? silu(x) : x * sigmoid(alpha * x); });
 }
 
 std::vector<ImportedValue> scaled_exponential_unit(NodeImport& n) {
@@ -240,7 +235,6 @@ constexpr Operator kFunctions[] = {
     {"ThresholdedRelu", 10, thresholded_rectified},
     {"PRelu", 6, parametric_rectified},
     {"HardSigmoid", 6, hard_sigmoid},
-    {"Swish", 24, swish},
     {"Gelu", 20, gaussian_unit},
     {"Shrink", 9, shrink},
     {"Softmax", 1, softmax_operator},

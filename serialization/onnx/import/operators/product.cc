@@ -44,9 +44,12 @@ std::vector<ImportedValue> gemm(NodeImport& n) {
   return {cast(y, a.dtype())};
 }
 
+// Integers are computed in f64, which is exact below 2^53.
 std::vector<ImportedValue> einstein_sum(NodeImport& n) {
   std::vector<Value> operands;
-  for (const Value x : n.inputs()) operands.push_back(widened(x));
+  for (const Value x : n.inputs()) {
+    operands.push_back(is_integer(x.dtype()) ? cast(x, DType::f64) : widened(x));
+  }
   return {cast(einsum(n.text("equation", ""), operands), n.input(0).dtype())};
 }
 

@@ -134,8 +134,7 @@ std::vector<ImportedValue> short_time_fourier_transform(NodeImport& n) {
   const std::int64_t step = n.known_integer(1);
   const Value window = n.has(2) ? cast(n.buffer(2), x.dtype()) : Value();
   if (step < 1) n.unsupported("frame_step = " + std::to_string(step));
-  if (!n.has(3) && !window.defined()) n.unsupported("neither a window nor a frame_length");
-  const Dim length = n.has(3) ? n.sizes(3).at(0) : window.size(0);
+  const Dim length = n.has(3) ? n.sizes(3).at(0) : window.defined() ? window.size(0) : x.size(1);
   const bool one_sided = n.flag("onesided", true);
   const Dim frames = floor_div(x.size(1) - length, step) + 1;
   const Shape shape{frames, length};
@@ -197,7 +196,7 @@ std::vector<ImportedValue> mel_weight_matrix(NodeImport& n) {
       const std::int64_t width = j < centre ? centre - begin : end - centre;
       data[j * filters + i] = static_cast<double>(distance_to_corner) / static_cast<double>(width);
     }
-    if (begin == centre && centre >= 0 && centre < frequencies) data[centre * filters + i] = 1;
+    if (centre >= 0 && centre < frequencies) data[centre * filters + i] = 1;
   }
   return {as_constant(n, cast(n.graph().constant(std::move(weights)), dtype))};
 }
