@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 
@@ -26,8 +27,11 @@ OnnxModel read_node(const OneNode& node) {
     const Tensor& x = node.inputs[i];
     inputs.push_back(x.defined() ? fmt::format("x{}", i) : "");
     if (!x.defined()) continue;
-    graph.input(inputs.back(), x.dtype(), {x.sizes().begin(), x.sizes().end()});
-    if (is_integer(x.dtype()) || x.rank() == 0) options.input_values[inputs.back()] = x;
+    std::vector<OnnxSize> sizes(x.sizes().begin(), x.sizes().end());
+    if (node.symbolic && i == 0) sizes.assign(sizes.size(), "");
+    graph.input(inputs.back(), x.dtype(), sizes);
+    const bool known = std::count(node.known.begin(), node.known.end(), i) > 0;
+    if (known || is_integer(x.dtype()) || x.rank() == 0) options.input_values[inputs.back()] = x;
   }
   for (std::size_t i = 0; i < node.outputs; ++i) {
     outputs.push_back(fmt::format("y{}", i));

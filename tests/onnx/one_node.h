@@ -34,6 +34,8 @@ struct OneNode {
   std::vector<Tensor> inputs;  // an undefined tensor is an absent operand
   std::vector<onnx_proto::Attribute> attributes = {};
   std::size_t outputs = 1;
+  std::vector<std::size_t> known = {};  // further inputs with known values
+  bool symbolic = false;                // the sizes of input 0 are symbols
 };
 
 /// Reads the model. Integers and scalars become constants if they determine shapes.

@@ -22,7 +22,7 @@ namespace {
 struct ResizeMode {
   std::string mode = "nearest";            // or linear, cubic
   std::string coordinates = "asymmetric";  // coordinate_transformation_mode
-  std::string rounding = "floor";          // nearest_mode
+  std::string rounding = "simple";         // nearest_mode, or simple before opset 11
   double cubic_a = -0.75;
   bool exclude_outside = false, antialias = false;
 };
@@ -47,7 +47,12 @@ Value resize_coordinates(NodeImport& n, const ResizeMode& mode, const ResizeAxis
   const Value place = arange(graph, a.out, DType::f64);
   // The length before rounding, which the specification calls length_resized.
   const Value length = a.scale ? in * *a.scale : out;
-  const auto unscaled = [&](Value v) { return a.scale ? v / *a.scale : v * in / out; };
+  const auto unscaled = [&](Value v) {
+    if (!a.scale) return v * in / out;
+    v = v / *a.scale;
+    // A scale like 0.6f is meant to be 0.6: 3 / 0.6f is 5 in float, but less in double.
+    return mode.mode == "nearest" ? cast(cast(v, DType::f32), DType::f64) : v;
+  };
   const std::string& name = mode.coordinates;
   if (name == "asymmetric") return unscaled(place);
   if (name == "tf_half_pixel_for_nn") return unscaled(place + 0.5);
@@ -63,7 +68,9 @@ Value resize_coordinates(NodeImport& n, const ResizeMode& mode, const ResizeAxis
   n.unsupported(fmt::format("coordinate_transformation_mode '{}'", name));
 }
 
-Value nearest_place(NodeImport& n, const ResizeMode& mode, Value x) {
+Value nearest_place(NodeImport& n, const ResizeMode& mode, const ResizeAxis& a, Value x) {
+  // Before opset 11, in ONNX Runtime: up when an axis becomes smaller.
+  if (mode.rounding == "simple") return a.scale.value_or(1) < 1 ? ceil(x) : floor(x);
   if (mode.rounding == "round_prefer_floor") return ceil(x - 0.5);
   if (mode.rounding == "round_prefer_ceil") return floor(x + 0.5);
   if (mode.rounding == "floor") return floor(x);
@@ -138,8 +145,8 @@ std::int64_t repetition(const ResizeMode& mode, const ResizeAxis& a) {
   const bool rounds = mode.rounding.starts_with("round");
   const bool centred =
       mode.coordinates == "half_pixel" || mode.coordinates == "half_pixel_symmetric";
-  const bool fits = (mode.coordinates == "asymmetric" && mode.rounding == "floor") ||
-                    (centred && rounds) ||
+  const bool floors = mode.rounding == "floor" || mode.rounding == "simple";
+  const bool fits = (mode.coordinates == "asymmetric" && floors) || (centred && rounds) ||
                     (mode.coordinates == "pytorch_half_pixel" && rounds && a.out.is_constant() &&
                      a.out.constant() > 1);
   return fits ? factor : 0;
@@ -155,7 +162,7 @@ Value resize_axis(NodeImport& n, const ResizeMode& mode, Value x, const ResizeAx
   }
   const Value place = resize_coordinates(n, mode, a);
   outside = logical_or(place<0, place> resize_number(n.graph(), a.in) - 1);
-  if (mode.mode == "nearest") return elements_at(n, x, a, nearest_place(n, mode, place));
+  if (mode.mode == "nearest") return elements_at(n, x, a, nearest_place(n, mode, a, place));
   Shape along(std::vector<Dim>(static_cast<std::size_t>(x.rank() - a.axis), Dim(1)));
   along[0] = a.out;
   Value sum;

@@ -65,9 +65,9 @@ std::vector<Neighbour> grid_neighbours(const GridMode& mode, Value g, const Dim&
   if (mode.mode == "nearest") {
     x = rounds_half_even ? round(x) : where(x >= 0, floor(x + 0.5), ceil(x - 0.5));
   }
-  if (mode.padding == "border") {
-    const Value clamped = maximum(minimum(x, size - 1), 0);
-    x = where(logical_or(x<low, x> range + low), clamped, x);
+  // Cubic interpolation repeats the border elements at any distance, as in PyTorch.
+  if (mode.padding == "border" && mode.mode != "cubic") {
+    x = maximum(minimum(x, size - 1), 0);
   } else if (mode.padding == "reflection") {
     x = reflected(x, low, range);
   }
@@ -225,6 +225,7 @@ std::vector<ImportedValue> roi_align(NodeImport& n) {
     throw FormatError(fmt::format("the operands {}, {} and {} do not fit", x.type().str(),
                                   rois.type().str(), index.type().str()));
   }
+  require_equal(n, rois.shape()[0], index.shape()[0]);
   const bool half_pixel = coordinates == "half_pixel";
   const auto corner = [&](std::int64_t first) {
     const Value v = slice(rois, 1, {first, first + 1, 1}) * scale;  // [R, 1]

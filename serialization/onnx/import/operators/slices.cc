@@ -258,6 +258,7 @@ std::vector<ImportedValue> reverse_sequence(NodeImport& n) {
   Graph& graph = n.graph();
   const auto along_batch = [&](Value v) { return unsqueeze(v, static_cast<int>(time_axis)); };
   const Dim batch = x.shape()[static_cast<int>(batch_axis)];
+  require_equal(n, batch, lengths.shape().numel());
   const Value time = iota(graph, Shape{x.shape()[0], x.shape()[1]}, static_cast<int>(time_axis));
   const Value length = along_batch(cast(lengths, DType::i64));
   // The table of positions rejects lengths above the size of the axis.
