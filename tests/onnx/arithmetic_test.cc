@@ -190,6 +190,26 @@ BOOST_AUTO_TEST_CASE(composed_functions_are_accurate_in_f32_and_f64) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(exponents_2_and_3_are_settings_and_others_are_trained) {
+  const OnnxModel model = read_model(GraphBuilder()
+                                         .input("x", DType::f32, {std::int64_t{2}})
+                                         .initializer("two", f32({1}, {2}))
+                                         .initializer("three", f32({1}, {3}))
+                                         .initializer("p", f32({1}, {1.5}))
+                                         .node("Pow", {"x", "two"}, {"a"})
+                                         .node("Pow", {"x", "three"}, {"b"})
+                                         .node("Pow", {"x", "p"}, {"c"})
+                                         .output("a")
+                                         .output("b")
+                                         .output("c"));
+  BOOST_REQUIRE_EQUAL(model.checkpoint.graph().variables().size(), 1);
+  BOOST_TEST(model.checkpoint.graph().parameters().at(0).name() == "p");
+  const Results results = run_model(model, {{"x", f32({2}, {4, 9})}});
+  BOOST_TEST(results["a"].to_vector<float>() == (std::vector<float>{16, 81}));
+  BOOST_TEST(results["b"].to_vector<float>() == (std::vector<float>{64, 729}));
+  BOOST_TEST(expect_close(results["c"], f32({2}, {8, 27})));
+}
+
 // A graph can compute with sizes that are not known when the file is read.
 BOOST_AUTO_TEST_CASE(integer_arithmetic_on_symbolic_sizes_determines_shapes) {
   const OnnxModel model =

@@ -55,17 +55,13 @@ std::vector<ImportedValue> mean_of_operands(NodeImport& n) {
 }
 
 std::vector<ImportedValue> power(NodeImport& n) {
-  const Value base = n.input(0);
-  Value exponent = n.buffer(1);
-  if (n.opset() < 7 && n.flag("broadcast") && n.has_attribute("axis")) {
-    exponent = from_axis(n, exponent, n.integer("axis"), base.rank());
-  }
-  const Value x = widened(base);
-  const auto known = n.known(exponent);
+  const Value base = n.input(0), x = widened(base);
+  const auto known = n.known_if_any(1);
   if (known && known->numel() == 1 && known->rank() <= x.rank()) {
     if (known->at(0) == 2) return {cast(square(x), base.dtype())};
     if (known->at(0) == 3) return {cast(square(x) * x, base.dtype())};
   }
+  const Value exponent = binary_operands(n).b;
   // The result has the dtype of the base. An integer base with a floating exponent is computed in
   // f64, which is exact below 2^53.
   const DType computed =
@@ -195,20 +191,18 @@ std::vector<ImportedValue> clip(NodeImport& n) {
                        n.real("max", std::numeric_limits<float>::max())),
                  result)};
   }
-  const Value low = n.has(1) ? n.buffer(1) : Value(), high = n.has(2) ? n.buffer(2) : Value();
   // One clamp instead of two comparisons, if the bounds are known. If they cross, the upper bound
   // is the result.
-  const auto bound = [&](Value v, double otherwise) {
-    const auto known = v.defined() ? n.known(v) : std::nullopt;
-    return known && known->numel() == 1 ? known->at(0) : otherwise;
+  const auto bound = [&](std::size_t i, double absent) {
+    if (!n.has(i)) return absent;
+    const auto known = n.known_if_any(i);
+    return known && known->numel() == 1 ? known->at(0) : std::numeric_limits<double>::quiet_NaN();
   };
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  const double least = low.defined() ? bound(low, nan) : -kInfinity;
-  const double largest = high.defined() ? bound(high, nan) : kInfinity;
+  const double least = bound(1, -kInfinity), largest = bound(2, kInfinity);
   if (is_floating(x.dtype()) && least <= largest) return {cast(clamp(x, least, largest), result)};
   Value y = x;
-  if (low.defined()) y = maximum(y, reshape(widened(low), Shape{}));
-  if (high.defined()) y = minimum(y, reshape(widened(high), Shape{}));
+  if (n.has(1)) y = maximum(y, reshape(widened(n.input(1)), Shape{}));
+  if (n.has(2)) y = minimum(y, reshape(widened(n.input(2)), Shape{}));
   return {cast(y, result)};
 }
 

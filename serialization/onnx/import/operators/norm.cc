@@ -112,6 +112,7 @@ std::vector<ImportedValue> instance_normalization(NodeImport& n) {
 std::vector<ImportedValue> group_normalization(NodeImport& n) {
   const Value x = widened(n.input(0));
   const std::int64_t groups = n.integer("num_groups");
+  if (groups < 1) n.unsupported("num_groups = " + std::to_string(groups));
   if (n.opset() >= 21) stash_dtype(n);
   const double eps = n.real("epsilon", 1e-5F);
   Value gain = cast(n.input(1), x.dtype()), bias = cast(n.input(2), x.dtype());
@@ -128,6 +129,7 @@ std::vector<ImportedValue> group_normalization(NodeImport& n) {
 std::vector<ImportedValue> local_response_normalization(NodeImport& n) {
   const Value x = widened(n.input(0));
   const std::int64_t size = n.integer("size");
+  if (size < 1) n.unsupported("size = " + std::to_string(size));
   const double alpha = n.real("alpha", 1e-4F), beta = n.real("beta", 0.75),
                bias = n.real("bias", 1);
   const Dim inner = number_of_elements(x.shape(), axes_between(2, x.rank()));

@@ -9,8 +9,10 @@
 namespace weft::onnx {
 
 DType dtype_attribute(NodeImport& node, std::string_view name) {
-  const auto number = static_cast<std::int32_t>(node.integer(name));
-  if (const auto dtype = dtype_of_number(number)) return *dtype;
+  const std::int64_t value = node.integer(name);
+  const auto number = static_cast<std::int32_t>(value);
+  const auto dtype = number == value ? dtype_of_number(number) : std::nullopt;
+  if (dtype) return *dtype;
   node.unsupported(std::string(name) + " = " + data_type_name(number));
 }
 

@@ -84,7 +84,9 @@ Value determinant(Value x) {
 
 std::vector<ImportedValue> det(NodeImport& n) {
   const Value x = n.input(0);
-  if (x.rank() < 2 || !x.size(-1).is_constant()) {
+  // Elimination of n rows takes n steps, each with its own nodes.
+  if (x.rank() < 2 || x.size(-1) != x.size(-2) || !x.size(-1).is_constant() ||
+      x.size(-1).constant() > 256) {
     n.unsupported("matrices of shape " + x.shape().str());
   }
   return {cast(determinant(widened(x)), x.dtype())};

@@ -96,6 +96,7 @@ struct TransformOptions {
 Value transformed(NodeImport& n, Value x, const TransformOptions& options) {
   const Dim length = x.size(-2);
   const bool real = x.size(-1) == Dim(1);
+  if (!real && x.size(-1) != Dim(2)) n.unsupported("numbers of " + x.size(-1).str() + " parts");
   const Complex parts{select(x, -1, 0), real ? Value() : select(x, -1, 1)};
   const Complex y = fourier_transform(n, parts, options.inverse ? 1 : -1);
   Value result = stack({y.re, y.im}, -1);
