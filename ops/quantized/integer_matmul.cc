@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "weft/core/error.h"
 #include "weft/core/rounding.h"
@@ -13,6 +15,7 @@
 #include "weft/ops/kernels/integer/integer_product.h"
 #include "weft/ops/kernels/quantized/quantize_rows.h"
 #include "weft/ops/operands.h"
+#include "weft/ops/quantized/byte_patches.h"
 #include "weft/ops/quantized/quantized_operands.h"
 
 namespace weft {
@@ -31,31 +34,49 @@ constexpr int kFirstOperand = 5;  // of the epilogue
 // Products per nanosecond and core, and the bytes of weights that a core reads per nanosecond.
 constexpr double kProductsPerNs = 100, kBytesPerNs = 12;
 
-ValueType integer_product_type(const InferContext& c) {
-  c.require_dtype(0, DType::i8, "levels");
-  c.require_min_rank(0, 1, "levels");
-  const bool scaled = c.has(1);
-  if (scaled != c.has(3)) throw ArgumentError("step and scale must be given together");
-  if (scaled) c.require_dtype(1, DType::f32, "step");
+// Returns the shape of the rows, and the number of inputs of each.
+struct RowsType {
+  std::vector<Dim> rows;
+  std::int64_t inputs = 0;
+};
+RowsType rows_type(const InferContext& c) {
   const Shape& shape = c.shape(0);
   const Dim& last = shape[c.rank(0) - 1];
   if (!last.is_constant()) {
     throw ShapeError(
         fmt::format("the last axis of levels must have a fixed size, but is {}", last.str()));
   }
-  if (last.constant() > kernels::kMaxIntegerInputs) {
+  RowsType type{std::vector<Dim>(shape.begin(), shape.end() - 1), last.constant()};
+  if (const auto windows = optional_windows(c.attributes())) {
+    c.require_rank(0, 4, "levels [N, H, W, C]");
+    const auto out = windows->positions(shape[1], shape[2]);
+    type.rows = {shape[0], out[0], out[1]};
+    const std::int64_t taps = windows->height.kernel * windows->width.kernel;
+    const bool is_long = std::max(taps, type.inputs) > kernels::kMaxIntegerInputs;
+    type.inputs = is_long ? std::max(taps, type.inputs) : taps * type.inputs;
+  }
+  if (type.inputs > kernels::kMaxIntegerInputs) {
     throw ShapeError(
         fmt::format("a sum of {} products of bytes can exceed 32 bits: levels may have at most {} "
                     "elements per row; split the product",
-                    last.constant(), kernels::kMaxIntegerInputs));
+                    type.inputs, kernels::kMaxIntegerInputs));
   }
-  std::vector<Dim> out(shape.begin(), shape.end() - 1);
+  return type;
+}
+
+ValueType integer_product_type(const InferContext& c) {
+  c.require_dtype(0, DType::i8, "levels");
+  c.require_min_rank(0, 1, "levels");
+  const bool scaled = c.has(1);
+  if (scaled != c.has(3)) throw ArgumentError("step and scale must be given together");
+  if (scaled) c.require_dtype(1, DType::f32, "step");
+  auto [out, inputs] = rows_type(c);
   const std::int64_t columns = c.attributes().integer("outputs");
   if (scaled) {
     c.require_shape(1, Shape(out), "step");
-    check_quantized(c, 2, 3, last.constant(), columns, DType::f32);
+    check_quantized(c, 2, 3, inputs, columns, DType::f32);
   } else {
-    check_levels(c, 2, last.constant(), columns);
+    check_levels(c, 2, inputs, columns);
   }
   if (c.has(4)) {
     c.require_dtype(4, DType::i8, "zero");
@@ -70,16 +91,22 @@ ValueType integer_product_type(const InferContext& c) {
 // A product of all rows with a matrix. It is not yet bound to memory.
 struct IntegerProduct {
   QuantizedOperands w = {};
+  bool is_scaled = false;
   std::int64_t rows = 0;
   const kernels::IntegerKernels* unit = nullptr;
   std::size_t row_bytes = 0, begin_rows = 0;  // of the prepared rows, in the shared scratch
   // With a zero point, the last prepared row consists of zero points. Its product is subtracted.
   bool has_zero = false;
-  std::size_t begin_start = 0;  // of the negated product, in the slot scratch
+  std::size_t begin_start = 0;              // of the negated product, in the slot scratch
+  std::optional<BytePatches> patches = {};  // of a convolution
   std::shared_ptr<const Epilogue> epilogue = nullptr;  // null without steps
   /// The output for the levels of result 0, followed by the output for its steps; 0 for none.
   std::size_t levels_output = 0;
 
+  kernels::QuantizedWeights weights(const KernelRun& run) const {
+    if (is_scaled) return w.at(run);
+    return {.q = run.inputs[2], .inputs = w.inputs, .outputs = w.outputs};
+  }
   std::byte* prepared(const KernelRun& run, std::int64_t row) const {
     return run.shared_scratch + begin_rows + static_cast<std::size_t>(row) * row_bytes;
   }
@@ -90,10 +117,10 @@ struct IntegerProduct {
   /// Computes some columns of rows that are stored at `out`.
   void compute(const KernelRun& run, ChunkRange row, ChunkRange panel, float* out) const {
     const std::int64_t count = row.end - row.begin;
-    kernels::QuantizedWeights weights = w.at(run);
-    if (has_zero) weights.start = start(run, weights, panel);
-    const float* const steps = weights.scale == nullptr ? out : run.in<float>(1) + row.begin;
-    unit->product(weights, prepared(run, row.begin), steps, count, panel.begin, panel.end, out,
+    kernels::QuantizedWeights matrix = weights(run);
+    if (has_zero) matrix.start = start(run, matrix, panel);
+    const float* const steps = matrix.scale == nullptr ? out : run.in<float>(1) + row.begin;
+    unit->product(matrix, prepared(run, row.begin), steps, count, panel.begin, panel.end, out,
                   w.outputs);
     if (epilogue == nullptr || count == 0 || panel.begin == panel.end) return;
     const std::int64_t first = panel.begin * kQuantizedPanel;
@@ -107,12 +134,12 @@ struct IntegerProduct {
                   row.begin);
   }
   /// Computes minus the zero point times the sums of the columns of some panels.
-  const std::int32_t* start(const KernelRun& run, kernels::QuantizedWeights weights,
+  const std::int32_t* start(const KernelRun& run, kernels::QuantizedWeights matrix,
                             ChunkRange panel) const {
     auto* const sums = reinterpret_cast<std::int32_t*>(run.slot_scratch + begin_start);
     auto* const out = reinterpret_cast<float*>(sums);
-    weights.scale = nullptr;
-    unit->product(weights, prepared(run, rows), out, 1, panel.begin, panel.end, out, w.outputs);
+    matrix.scale = nullptr;
+    unit->product(matrix, prepared(run, rows), out, 1, panel.begin, panel.end, out, w.outputs);
     const std::int64_t end = std::min(panel.end * kQuantizedPanel, w.outputs);
     for (std::int64_t j = panel.begin * kQuantizedPanel; j < end; ++j) sums[j] = -sums[j];
     return sums;
@@ -135,12 +162,20 @@ void add_prepare_rows(Kernel& kernel, const IntegerProductRef& p) {
   phase.cost_ns = 0.1 * static_cast<double>(p->rows) * static_cast<double>(p->w.inputs);
   phase.body = [p, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
     const auto [begin, end] = chunk_range(p->rows, chunks, chunk);
-    p->unit->prepare(p->w.at(run), run.in<std::int8_t>(0) + begin * p->w.inputs, end - begin,
-                     p->prepared(run, begin));
+    const std::int8_t zero = p->has_zero ? *run.in<std::int8_t>(4) : std::int8_t{0};
+    const auto* levels = run.in<std::int8_t>(0);
+    std::vector<std::int8_t> rows;
+    if (p->patches) {
+      rows.resize(static_cast<std::size_t>((end - begin) * p->w.inputs));
+      p->patches->gather(levels, begin, end, zero, rows.data());
+      levels = rows.data();
+    } else {
+      levels += begin * p->w.inputs;
+    }
+    p->unit->prepare(p->weights(run), levels, end - begin, p->prepared(run, begin));
     if (!p->has_zero || chunk > 0) return;
-    const std::vector<std::int8_t> zeros(static_cast<std::size_t>(p->w.inputs),
-                                         *run.in<std::int8_t>(4));
-    p->unit->prepare(p->w.at(run), zeros.data(), 1, p->prepared(run, p->rows));
+    rows.assign(static_cast<std::size_t>(p->w.inputs), zero);
+    p->unit->prepare(p->weights(run), rows.data(), 1, p->prepared(run, p->rows));
   };
   kernel.phases.push_back(std::move(phase));
 }
@@ -227,11 +262,20 @@ void add_integer_zeros(Kernel& kernel, const IntegerProductRef& p) {
   kernel.phases.push_back(std::move(phase));
 }
 
+std::int64_t inputs_of(const KernelRequest& r) {
+  std::int64_t inputs = r.inputs[0].sizes.back();
+  for (const std::int64_t taps : r.attributes.integers("kernel")) inputs *= taps;
+  return inputs;
+}
+
 void add_integer_product(Kernel& kernel, const KernelRequest& r, IntegerProduct product) {
   const std::int64_t elements = r.outputs[0].numel();
   const std::int64_t outputs = r.outputs[0].sizes.back();
-  const std::int64_t inputs = r.inputs[0].sizes.back();
-  if (r.has_input(3)) {
+  const std::int64_t inputs = inputs_of(r);
+  if (const auto windows = optional_windows(r.attributes))
+    product.patches.emplace(*windows, r.inputs[0].sizes);
+  product.is_scaled = r.has_input(3);
+  if (product.is_scaled) {
     product.w = quantized_operands(r, 2, inputs, outputs);
   } else {
     product.w = {.q = 2, .scale = 3, .inputs = inputs, .outputs = outputs};
@@ -271,8 +315,7 @@ void add_integer_product(Kernel& kernel, const KernelRequest& r, IntegerProduct 
 }
 
 double integer_product_flops(const KernelRequest& r) {
-  return 2 * static_cast<double>(r.outputs[0].numel()) *
-         static_cast<double>(r.inputs[0].sizes.back());
+  return 2 * static_cast<double>(r.outputs[0].numel()) * static_cast<double>(inputs_of(r));
 }
 
 // -- integer_matmul -------------------------------------------------------------------------------
@@ -334,7 +377,12 @@ OpRecord integer_product_record(std::string name, std::string doc) {
               {"q"},
               {"scale", Arity::optional},
               {"zero", Arity::optional}};
-  r.attributes = {{"outputs", std::int64_t{0}, /*required=*/true}};
+  const auto pair = [](std::int64_t n) { return std::vector<std::int64_t>{n, n}; };
+  r.attributes = {{"outputs", std::int64_t{0}, /*required=*/true},
+                  {"kernel", std::vector<std::int64_t>()},
+                  {"stride", pair(1)},
+                  {"padding", pair(0)},
+                  {"dilation", pair(1)}};
   r.gradient = Gradient::none;
   r.no_gradient_reason =
       "created by a pass; matmul(fake_quantize(x), dequantize(q, scale)) is differentiable in x";
@@ -349,7 +397,10 @@ void add_integer_matmul(OpSet& ops) {
       "matmul(levels * step, dequantize(q, scale)), where levels (i8) and step (f32, one per row) "
       "are the results of quantize_rows. The scalar `zero` (i8, int8 weights only) is subtracted "
       "from the levels first. Without step and scale, the result is the product of integers, as "
-      "i32. Sums of products of integers are exact: over all inputs "
+      "i32. With `kernel`, the rows are the windows of images, levels [N, H, W, C], in the order "
+      "[kernel height, kernel width, C], and the result is [N, OH, OW, outputs]; padding is "
+      "`zero`, "
+      "or 0 without it. Sums of products of integers are exact: over all inputs "
       "(int8) or over groups of 32 inputs (int4, q8_0), and the sums of groups are scaled and "
       "added in "
       "order.");

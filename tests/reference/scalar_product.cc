@@ -293,8 +293,41 @@ void pack_int8_rows(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
+void integer_matmul(const ScalarCall& call, std::vector<NumberTensor>& out);
+
+/// Multiplies the windows of images as rows.
+void integer_conv(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const Tensor& images = call.in[0];
+  const Attributes& a = call.attributes;
+  const auto &kernel = a.integers("kernel"), &stride = a.integers("stride");
+  const auto &padding = a.integers("padding"), &dilation = a.integers("dilation");
+  const std::int64_t height = images.size(1), width = images.size(2), channels = images.size(3);
+  const std::int64_t out_height = out[0].sizes[1], out_width = out[0].sizes[2];
+  const std::int64_t inputs = kernel[0] * kernel[1] * channels;
+  Tensor rows = Tensor::empty(DType::i8, {out[0].sizes[0], out_height, out_width, inputs});
+  for (std::int64_t at = 0; at < rows.numel(); ++at) {
+    const std::int64_t row = at / inputs, c = at % channels, tap = at % inputs / channels;
+    const std::int64_t y =
+        row / out_width % out_height * stride[0] - padding[0] + tap / kernel[1] * dilation[0];
+    const std::int64_t x = row % out_width * stride[1] - padding[1] + tap % kernel[1] * dilation[1];
+    const std::int64_t n = row / out_width / out_height;
+    const bool inside = y >= 0 && y < height && x >= 0 && x < width;
+    std::int64_t level = call.has(4) ? element(call.in[4], 0).integer : 0;
+    if (inside) level = element(images, ((n * height + y) * width + x) * channels + c).integer;
+    rows.mutable_data<std::int8_t>()[at] = static_cast<std::int8_t>(level);
+  }
+  std::vector<Tensor> operands(call.in.begin(), call.in.end());
+  operands[0] = rows;
+  integer_matmul(
+      {.op = call.op,
+       .in = operands,
+       .attributes = {{"outputs", a.integer("outputs")}, {"kernel", std::vector<std::int64_t>()}}},
+      out);
+}
+
 /// Computes the bits that the record specifies: exact sums, and single roundings of float.
 void integer_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  if (!call.attributes.integers("kernel").empty()) return integer_conv(call, out);
   const Tensor& levels = call.in[0];
   const Tensor scale = call.has(3) ? call.in[3] : Tensor();
   const std::int64_t inputs = levels.size(-1), outputs = call.attributes.integer("outputs");

@@ -72,8 +72,31 @@ void add_zero_points(std::vector<OpSample>& samples, const Sizes& sizes, std::in
   }
 }
 
+/// Adds convolutions of images [2, 7, 6, channels], with and without scales and zero points.
+void add_integer_convs(std::vector<OpSample>& samples, std::int64_t channels, Attributes windows,
+                       const char* program = nullptr) {
+  const auto& kernel = windows.integers("kernel");
+  const std::int64_t inputs = kernel[0] * kernel[1] * channels, outputs = 20;
+  windows.set("outputs", outputs);
+  if (program != nullptr) windows.set("program", std::string(program));
+  const QuantizedMatrix m = sample_quantized(QuantizedFormat::int8, inputs, outputs);
+  const Tensor images = sample_levels({2, 7, 6, channels}, 53);
+  samples.push_back({{images, Tensor(), m.q}, windows});
+  samples.push_back({{images, Tensor(), m.q, Tensor(), sample_levels({}, 50)}, windows});
+}
+
 std::vector<OpSample> integer_matmul_samples() {
   std::vector<OpSample> samples;
+  using Pair = std::vector<std::int64_t>;
+  add_integer_convs(samples, 3, {{"kernel", Pair{3, 2}}});
+  add_integer_convs(samples, 5, {{"kernel", Pair{3, 3}}, {"padding", Pair{1, 2}}});
+  add_integer_convs(samples, 1, {{"kernel", Pair{7, 1}}, {"padding", Pair{3, 0}}});
+  add_integer_convs(samples, 4, {{"kernel", Pair{1, 1}}, {"stride", Pair{2, 3}}});
+  add_integer_convs(samples, 2,
+                    {{"kernel", Pair{2, 3}},
+                     {"stride", Pair{2, 1}},
+                     {"padding", Pair{1, 1}},
+                     {"dilation", Pair{3, 2}}});
   for (const std::int64_t rows : {1, 3, 6, 17, 70}) add_zero_points(samples, {rows, 70}, 35);
   add_zero_points(samples, {2, 2, 7}, 400);
   add_zero_points(samples, {0, 5}, 3);
@@ -98,6 +121,10 @@ std::vector<OpSample> integer_matmul_fused_samples() {
   const char* scaled = "%2 = cast(%0, dtype=f32); %3 = mul(%2, %1); return %3";
   add_zero_points(samples, {20, 33}, 48, scaled, {{48}});
   add_zero_points(samples, {2, 0}, 48, scaled, {{48}});
+  add_integer_convs(
+      samples, 5,
+      {{"kernel", std::vector<std::int64_t>{3, 3}}, {"padding", std::vector<std::int64_t>{1, 1}}},
+      "%1 = cast(%0, dtype=f32); %2 = relu(%1); return %2");
   const char* narrow = "%1 = relu(%0); %2 = cast(%1, dtype=bf16); return %2";
   add_products(samples, {1, 70}, 35, gelu, {{35}});
   add_products(samples, {3, 40}, 150, residual, {{150}, {3, 150}, {}});
@@ -126,6 +153,15 @@ std::vector<OpErrorSample> integer_matmul_errors() {
           {{{DType::i8, {}}, step, q, scale}, three, "levels must have at least 1 ax"},
           {{levels, {DType::f64, {2}}, q, scale}, three, "step must be f32, but is f64"},
           {{levels, {DType::f32, {2, 1}}, q, scale}, three, "step"},
+          {{levels, step, q},
+           {{"outputs", std::int64_t{3}}, {"kernel", std::vector<std::int64_t>{2, 2}}},
+           "step and scale must be given together"},
+          {{levels, step, q, scale},
+           {{"outputs", std::int64_t{3}}, {"kernel", std::vector<std::int64_t>{2, 2}}},
+           "levels [N, H, W, C] must have 4 axes"},
+          {{{DType::i8, {1, 2, 3, 4}}, step, q, scale},
+           {{"outputs", std::int64_t{3}}, {"kernel", std::vector<std::int64_t>{3, 1}}},
+           "a kernel of size 3 with dilation 1 spans 3, but the padded input size is only 2"},
           {{levels, step, q}, three, "step and scale must be given together"},
           {{levels, step, q, scale, {DType::u8, {}}}, three, "zero must be i8, but is u8"},
           {{levels, step, q, scale, {DType::i8, {1}}}, three, "zero must have 0 axes"},

@@ -89,6 +89,47 @@ DType dtype_unless_0(NodeImport& n, std::string_view name, DType otherwise) {
   return n.integer(name, 0) == 0 ? otherwise : dtype_attribute(n, name);
 }
 
+// -- Weights --------------------------------------------------------------------------------------
+
+// Returns the value of an operand if it is an initialiser or otherwise known, without creating a
+// variable for an initialiser; an undefined tensor if the operand is absent.
+std::optional<Tensor> known_operand(NodeImport& n, std::size_t i) {
+  if (!n.has(i)) return Tensor();
+  const auto initializer = n.import().initializer(n.node().input(static_cast<int>(i)));
+  return initializer ? initializer : n.known(n.input(i));
+}
+
+// Returns a known matrix of 8 bits with one scale, or one scale per row or column, as variables in
+// the layout that products of integers read.
+Value dequantized_weight(NodeImport& n, Value q) {
+  if (q.rank() != 2 || (q.dtype() != DType::i8 && q.dtype() != DType::u8)) return {};
+  if (n.integer("block_size", 0) != 0) return {};
+  const std::optional<Tensor> levels = n.known(q), scale = known_operand(n, 1);
+  const std::optional<Tensor> zeros = known_operand(n, 2);
+  if (!levels || !scale || !zeros || scale->dtype() != DType::f32) return {};
+  const bool transposed = scale->numel() != 1 && n.axis("axis", 1, 2) == 0;
+  const std::int64_t inputs = levels->size(transposed ? 1 : 0);
+  const std::int64_t outputs = levels->size(transposed ? 0 : 1);
+  if (scale->rank() > 1 || (scale->numel() != 1 && scale->numel() != outputs)) return {};
+  const std::optional<Tensor> packed = int8_matrix(*levels, *zeros, transposed);
+  if (!packed) return {};
+  Tensor scales =
+      Tensor::zeros(DType::f32, quantized_scale_sizes(QuantizedFormat::int8, inputs, outputs));
+  for (std::int64_t j = 0; j < outputs; ++j) {
+    scales.mutable_data<float>()[j] = scale->data<float>()[scale->numel() == 1 ? 0 : j];
+  }
+  n.skip_attribute("axis");
+  n.skip_attribute("output_dtype");
+  n.skip_input(1);
+  n.skip_input(2);
+  std::string name = n.node().input(0);
+  constexpr std::string_view kSuffix = "_quantized";  // written by ONNX Runtime
+  if (name.ends_with(kSuffix)) name.resize(name.size() - kSuffix.size());
+  return apply_op("dequantize",
+                  {n.add_buffer(name + ".q", *packed), n.add_buffer(name + ".scale", scales)},
+                  {{"inputs", inputs}, {"outputs", outputs}, {"transposed", transposed}});
+}
+
 }  // namespace
 
 // -- QuantizeLinear and DequantizeLinear ----------------------------------------------------------
@@ -116,7 +157,8 @@ std::vector<ImportedValue> quantize_linear(NodeImport& n) {
 }
 
 std::vector<ImportedValue> dequantize_linear(NodeImport& n) {
-  const Value q = n.input(0);
+  const Value q = n.input(0), weight = dequantized_weight(n, q);
+  if (weight.defined()) return {weight};
   Quantization from = linear_quantization(n, q);
   const DType output = dtype_unless_0(n, "output_dtype", from.scale.dtype());
   from.scale = widened(from.scale);
