@@ -43,6 +43,15 @@ Value rows_like(Value mask, const Value& like) {
   return mask;
 }
 
+// Returns true if the types are equal in every run.
+bool have_equal_types(const Value& a, const Value& b) {
+  if (a.dtype() != b.dtype() || a.rank() != b.rank()) return false;
+  for (int axis = 0; axis < a.rank(); ++axis) {
+    if (!a.graph().facts().equal(a.shape()[axis], b.shape()[axis])) return false;
+  }
+  return true;
+}
+
 // Keeps the old carries and sets the outputs to zero in rows in which the sequence has ended.
 void mask_rows(ScanStep& step, const ScanElements& in, const Value& lengths) {
   const Value index = lengths.dtype() == DType::i64 ? in.index : cast(in.index, lengths.dtype());
@@ -50,7 +59,7 @@ void mask_rows(ScanStep& step, const ScanElements& in, const Value& lengths) {
   for (Index i = 0; i < step.carries.size() && i < in.carries.size(); ++i) {
     Value& next = step.carries[i];
     // Undefined carries and carries of the wrong type are reported later.
-    if (!next.defined() || !(next.type() == in.carries[i].type())) continue;
+    if (!next.defined() || !have_equal_types(next, in.carries[i])) continue;
     next = where(rows_like(active, next), next, in.carries[i]);
   }
   for (Value& v : step.outputs) {

@@ -130,11 +130,12 @@ BOOST_AUTO_TEST_CASE(loops_round_trip_through_text) {
 BOOST_AUTO_TEST_CASE(each_row_stops_at_its_length) {
   Graph g;
   const Value x = g.input("x", DType::f64, {"time", "batch", 3});
-  const Value h = g.input("h", DType::f64, {"batch", 3});
+  const Value h = g.input("h", DType::f64, {"rows", 3});
+  g.require(g.dim("rows") == g.dim("batch"));  // the body returns carries of [batch, 3]
   const Value w = g.input("w", DType::f64, {3, 3});
   const Value lengths = g.input("lengths", DType::i32, {"batch"});
   const auto body = [](Graph&, const ScanElements& in) {
-    const Value next = tanh(matmul(in.carries[0], in.operands[0]) + in.elements[0]);
+    const Value next = tanh(in.elements[0] + matmul(in.carries[0], in.operands[0]));
     return ScanStep{{next}, {next * 2}};
   };
   for (const bool reverse : {false, true}) {
