@@ -150,6 +150,33 @@ BOOST_AUTO_TEST_CASE(sizes_that_must_be_divisible_are_checked_when_they_are_know
   check_error<ShapeError>([&] { run_model(model, {{"x", counted({3, 2})}}); }, {"n"});
 }
 
+// Exporters give the sizes of each input other names.
+BOOST_AUTO_TEST_CASE(sizes_that_broadcast_are_required_to_be_equal) {
+  const OnnxModel model = read_model(GraphBuilder()
+                                         .input("x", DType::f32, {"a", "b"})
+                                         .input("y", DType::f32, {"c", "d"})
+                                         .input("z", DType::f32, {"", std::int64_t{1}, ""})
+                                         .node("Add", {"x", "y"}, {"sum"})
+                                         .node("Less", {"x", "z"}, {"less"})
+                                         .node("Where", {"less", "x", "z"}, {"chosen"})
+                                         .node("MatMul", {"z", "chosen"}, {"product"})
+                                         .node("Max", {"x", "y", "z"}, {"largest"})
+                                         .output("sum")
+                                         .output("product")
+                                         .output("largest"));
+  const Tensor square = f32({2, 2}, {1, 2, 3, 4});
+  const NamedTensors feeds{{"x", square}, {"y", square}, {"z", f32({1, 1, 2}, {2, 2})}};
+  const Results results = run_model(model, feeds);
+  BOOST_TEST(bitwise_equal(results["sum"], f32({2, 2}, {2, 4, 6, 8})));
+  BOOST_TEST(bitwise_equal(results["largest"], f32({1, 2, 2}, {2, 2, 3, 4})));
+  BOOST_TEST(bitwise_equal(results["product"], f32({1, 1, 2}, {6, 8})));
+  check_error<ShapeError>(
+      [&] {
+        run_model(model, {{"x", square}, {"y", f32({1, 2}, {1, 2})}, feeds[2]});
+      },
+      {"a"});
+}
+
 BOOST_AUTO_TEST_CASE(operators_compute_with_symbolic_sizes_what_they_compute_with_numbers) {
   const Tensor image = counted({1, 2, 5, 4}), small = i64({4}, {0, 0, 1, 1});
   const auto kernel = attribute("kernel_shape", Sizes{2, 3});

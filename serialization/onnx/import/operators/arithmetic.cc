@@ -5,6 +5,7 @@
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/shape.h"
 #include "weft/serialization/onnx/import/operators.h"
+#include "weft/serialization/onnx/import/operators/dims.h"
 #include "weft/serialization/onnx/import/operators/numeric.h"
 
 namespace weft::onnx {
@@ -20,8 +21,9 @@ struct BinaryOperands {
 // attribute `broadcast` is set, and the axes of b begin at `axis` of a.
 BinaryOperands binary_operands(NodeImport& n) {
   BinaryOperands operands{n.input(0), n.input(1)};
-  if (n.opset() >= 7 || !n.flag("broadcast") || !n.has_attribute("axis")) return operands;
-  operands.b = from_axis(n, operands.b, n.integer("axis"), operands.a.rank());
+  if (n.opset() < 7 && n.flag("broadcast") && n.has_attribute("axis"))
+    operands.b = from_axis(n, operands.b, n.integer("axis"), operands.a.rank());
+  require_broadcast(n, {operands.a, operands.b});
   return operands;
 }
 
@@ -40,6 +42,7 @@ std::vector<ImportedValue> comparison(NodeImport& n) {
 // Applies a binary function to any number of operands, from left to right.
 template <Value (*function)(Arg, Arg)>
 Value variadic(NodeImport& n) {
+  require_broadcast(n, n.inputs());
   Value result = widened(n.input(0));
   for (const Value x : n.inputs(1)) result = function(result, widened(x));
   return result;
@@ -164,6 +167,7 @@ std::vector<ImportedValue> bit_shift(NodeImport& n) {
 }
 
 std::vector<ImportedValue> selection(NodeImport& n) {
+  require_broadcast(n, n.inputs());
   return {where(n.input(0), n.input(1), n.input(2))};
 }
 

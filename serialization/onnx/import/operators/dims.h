@@ -1,6 +1,9 @@
 // Helpers of translators for sizes that may be symbolic.
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
 #include "weft/graph/functions/shape.h"
 #include "weft/serialization/onnx/import/node_import.h"
 
@@ -11,6 +14,20 @@ namespace weft::onnx {
 inline void require_equal(NodeImport& n, const Dim& a, const Dim& b) {
   if (a.is_constant() && b.is_constant()) return;
   if (!n.graph().facts().equal(a, b)) n.graph().require(a == b);
+}
+
+/// Requires that sizes that broadcast against each other are equal, as far as this is not known:
+/// a symbol never counts as 1, also if the file gives the batches of two inputs different names.
+/// The last `except` axes do not broadcast.
+inline void require_broadcast(NodeImport& n, const std::vector<Value>& xs, int except = 0) {
+  for (const Value& a : xs) {
+    for (const Value& b : xs) {
+      for (int axis = 1 + except; axis <= std::min(a.rank(), b.rank()); ++axis) {
+        if (a.size(-axis) != Dim(1) && b.size(-axis) != Dim(1))
+          require_equal(n, a.size(-axis), b.size(-axis));
+      }
+    }
+  }
 }
 
 /// Reshapes x. If the numbers of elements are not provably equal, they are required to be.

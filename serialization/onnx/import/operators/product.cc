@@ -4,6 +4,7 @@
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 #include "weft/serialization/onnx/import/operators.h"
+#include "weft/serialization/onnx/import/operators/dims.h"
 #include "weft/serialization/onnx/import/operators/numeric.h"
 
 namespace weft::onnx {
@@ -24,7 +25,12 @@ Value product(Value a, Value b, const MatmulOptions& options = {}) {
 }
 
 std::vector<ImportedValue> matrix_product(NodeImport& n) {
-  return {product(n.input(0), n.input(1))};
+  const Value a = n.input(0), b = n.input(1);
+  if (a.rank() >= 2 && b.rank() >= 2) {
+    require_equal(n, a.size(-1), b.size(-2));
+    require_broadcast(n, {a, b}, 2);
+  }
+  return {product(a, b)};
 }
 
 std::vector<ImportedValue> gemm(NodeImport& n) {
