@@ -2,12 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
-#include "weft/serialization/files/foreign_file.h"
 #include "weft/serialization/onnx/attachments.h"
 #include "weft/serialization/onnx/import/graph_import.h"
 #include "weft/serialization/onnx/onnx.h"
@@ -17,28 +15,6 @@ namespace onnx {
 namespace {
 
 constexpr std::int64_t kOldestIr = 3, kNewestIr = 11;
-
-std::shared_ptr<const onnx_proto::Model> parse(const std::string& path) {
-  const auto file = MappedFile::open(path);
-  if (file->bytes() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-    throw FormatError(fmt::format(
-        "{}: an ONNX file cannot exceed 2 GiB, but it has {} bytes: large models store their "
-        "weights in external data",
-        path, file->bytes()));
-  }
-  auto model = std::make_shared<onnx_proto::Model>();
-  const std::string_view bytes(reinterpret_cast<const char*>(file->data()), file->bytes());
-  if (!model->ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) || !model->has_graph()) {
-    throw FormatError(
-        fmt::format("{}: this is no ONNX model, or it is damaged or nested too deeply{}", path,
-                    foreign_hint(bytes.substr(0, 512), path)));
-  }
-  if (model->ir_version() < kOldestIr || model->ir_version() > kNewestIr) {
-    throw FormatError(fmt::format("{}: IR version {} is not supported; versions {} to {} are", path,
-                                  model->ir_version(), kOldestIr, kNewestIr));
-  }
-  return model;
-}
 
 // The sizes that fixed inputs determine are added to those of the options.
 using SymbolSizes = std::map<std::string, std::int64_t, std::less<>>;
@@ -86,11 +62,11 @@ class ModelImport {
   ModelImport(const std::string& path, std::shared_ptr<const onnx_proto::Model> model,
               const OnnxReadOptions& options, const std::vector<std::string>& fixed)
       : file_(path, std::move(model), options),
-        main_(file_, opsets_of(file_.model->opset_import()), nullptr, "the main graph"),
+        main_(file_, file_.opsets, nullptr, "the main graph"),
         fixed_(fixed) {}
 
   OnnxModel read() {
-    const onnx_proto::Model& model = *file_.model;
+    const onnx_proto::Model& model = *file_.messages->model;
     const onnx_proto::Graph& graph = model.graph();
     main_.initializers(graph);
     const SymbolSizes sizes = symbol_sizes(graph);
@@ -98,15 +74,14 @@ class ModelImport {
 
     std::vector<std::string> outputs = file_.options.outputs;
     if (outputs.empty()) outputs = names_of(graph.output());
-    main_.nodes(graph.node(), outputs);
+    main_.nodes(pointers_to(graph.node()), outputs);
 
     Program program("predict");
     for (const std::string& name : outputs) add_output(program, name, main_.value(name));
     freeze_unused(program);
 
     OnnxModel result;
-    const Opsets& opsets = main_.opsets();
-    result.opset = opsets.count("") != 0 ? opsets.at("") : 0;
+    result.opset = file_.opsets.count("") != 0 ? file_.opsets.at("") : 0;
     result.graph_name = graph.name();
     result.description = model.doc_string();
     for (const auto& entry : model.metadata_props()) result.metadata[entry.key()] = entry.value();
@@ -135,36 +110,73 @@ class ModelImport {
     return sizes;
   }
 
+  // Declares an input. A sequence x consists of the inputs x.0, x.1, ... whose values are in the
+  // options, because its length must be known. An optional input exists if its value is given.
   void add_input(const onnx_proto::Value& input, const SymbolSizes& sizes) {
-    const std::string& name = input.name();
     // Before IR version 4, initialisers are also inputs.
-    if (main_.initializer(name)) return;
+    if (main_.initializer(input.name())) return;
+    main_.define(input.name(), input_value(input.name(), input.type(), sizes));
+  }
+
+  ImportedValue input_value(const std::string& name, const onnx_proto::TypeInfo& type,
+                            const SymbolSizes& sizes) {
+    const TensorMap& values = file_.options.input_values;
+    if (type.has_tensor_type()) return input_tensor(name, type.tensor_type(), sizes);
+    if (type.has_sequence_type()) {
+      return sequence_input(name, type.sequence_type().elem_type(), sizes);
+    }
+    if (type.has_optional_type()) {
+      const bool given = values.count(name) != 0 || values.count(name + ".0") != 0;
+      return given ? input_value(name, type.optional_type().elem_type(), sizes)
+                   : ImportedValue::none();
+    }
+    throw FormatError(
+        fmt::format("{}: input '{}' is no tensor, sequence or optional, which is not "
+                    "supported",
+                    file_.path, excerpt(name)));
+  }
+
+  ImportedValue sequence_input(const std::string& name, onnx_proto::TypeInfo type,
+                               const SymbolSizes& sizes) {
+    const TensorMap& values = file_.options.input_values;
+    std::vector<std::string> names;
+    bool same_sizes = true;
+    for (auto found = values.end();
+         (found = values.find(fmt::format("{}.{}", name, names.size()))) != values.end();) {
+      names.push_back(found->first);
+      same_sizes = same_sizes && found->second.sizes() == values.at(names[0]).sizes();
+    }
+    // A symbol of the type may stand for another size in every element.
+    if (!same_sizes && type.has_tensor_type()) type.mutable_tensor_type()->clear_shape();
+    std::vector<ImportedValue> elements;
+    for (const std::string& element : names) elements.push_back(input_value(element, type, sizes));
+    return ImportedValue::sequence_of(std::move(elements));
+  }
+
+  Value input_tensor(const std::string& name, const onnx_proto::TypeInfo::TensorType& type,
+                     const SymbolSizes& sizes) {
     const std::string what = fmt::format("{}: input '{}'", file_.path, excerpt(name));
-    if (!input.type().has_tensor_type())
-      throw FormatError(fmt::format("{}: inputs that are no tensors are not supported", what));
-    const auto& type = input.type().tensor_type();
     const std::optional<DType> dtype = dtype_of_number(type.elem_type());
     if (!dtype) {
       throw FormatError(fmt::format("{}: tensors of type {} are not supported", what,
                                     data_type_name(type.elem_type())));
     }
-    Graph& graph = *file_.graph;
-    if (is_fixed(name)) {
-      const Tensor& value = file_.options.input_values.find(name)->second;
-      if (value.dtype() != *dtype) {
-        throw FormatError(fmt::format("{} is {}, but OnnxReadOptions::input_values has {}", what,
-                                      dtype_name(*dtype), value.type_str()));
-      }
-      main_.define(name, graph.constant(value));
-      return;
+    const auto value = file_.options.input_values.find(name);
+    const bool given = value != file_.options.input_values.end();
+    if (given && value->second.dtype() != *dtype) {
+      throw FormatError(fmt::format("{} is {}, but OnnxReadOptions::input_values has {}", what,
+                                    dtype_name(*dtype), value->second.type_str()));
     }
-    if (!type.has_shape()) {
-      throw FormatError(fmt::format("{} has no declared rank, which is not supported", what));
+    if (is_fixed(name)) return file_.graph->constant(value->second);
+    if (!type.has_shape() && !given) {
+      throw FormatError(fmt::format(
+          "{} has no declared rank: pass a value with its sizes in OnnxReadOptions::input_values",
+          what));
     }
-    const SourceLocation location{file_.path.c_str(), 0};
-    main_.define(
-        name, graph.input(name, ValueType{*dtype, declared_shape(type.shape(), name, graph, sizes)},
-                          location));
+    const Shape shape = type.has_shape() ? declared_shape(type.shape(), name, *file_.graph, sizes)
+                                         : Shape(value->second.sizes());
+    return file_.graph->input(name, ValueType{*dtype, shape},
+                              SourceLocation{file_.path.c_str(), 0});
   }
 
   void add_output(Program& program, const std::string& name, const ImportedValue& value) {
@@ -198,7 +210,11 @@ class ModelImport {
 }  // namespace onnx
 
 OnnxModel read_onnx(const std::string& path, const OnnxReadOptions& options) {
-  const auto model = onnx::parse(path);
+  const auto model = onnx::parse_model(path);
+  if (model->ir_version() < onnx::kOldestIr || model->ir_version() > onnx::kNewestIr) {
+    throw FormatError(fmt::format("{}: IR version {} is not supported; versions {} to {} are", path,
+                                  model->ir_version(), onnx::kOldestIr, onnx::kNewestIr));
+  }
   std::vector<std::string> fixed;
   while (true) {
     try {

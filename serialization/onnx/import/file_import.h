@@ -1,6 +1,7 @@
 // What all graphs of one ONNX file share while it is read.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -8,21 +9,21 @@
 #include <tuple>
 
 #include "weft/serialization/onnx/import/known_values.h"
+#include "weft/serialization/onnx/model_file.h"
 #include "weft/serialization/onnx/onnx.h"
 #include "weft/serialization/onnx/tensors.h"
 #include "weft_proto/onnx.pb.h"
 
 namespace weft::onnx {
 
-/// Versions of operator sets, by domain. The default domain is "".
-using Opsets = std::map<std::string, std::int64_t, std::less<>>;
-Opsets opsets_of(const google::protobuf::RepeatedPtrField<onnx_proto::OperatorSet>& imports);
-/// Returns "" for "ai.onnx", which is another name of the default domain.
-std::string_view canonical_domain(std::string_view domain);
-
 /// Thrown to read the file again with an input as a constant, because its value determines a shape.
 struct FixInput {
   std::string name;
+};
+
+struct FileFunction {
+  const onnx_proto::Function* function = nullptr;
+  Opsets opsets;
 };
 
 struct FileImport {
@@ -32,19 +33,38 @@ struct FileImport {
   /// Declares a variable. If the name is taken, a number is added to it.
   Value add_variable(std::string_view name, Tensor value, VariableKind kind);
   /// Returns the function of the file that a node calls, or null.
-  const onnx_proto::Function* find_function(const onnx_proto::Node& node) const;
+  const FileFunction* find_function(const onnx_proto::Node& node) const;
+  /// Returns a copy of a node of a function, in which references to attributes of the function are
+  /// replaced by the attributes of the call, or by the defaults of the function. Throws FormatError
+  /// if the copies exceed OnnxReadOptions::max_memory.
+  const onnx_proto::Node& bind_attributes(const onnx_proto::Node& node,
+                                          const onnx_proto::Function& function,
+                                          const onnx_proto::Node& call);
+  /// Counts a node that is translated. Throws FormatError for too many nodes: a small file can
+  /// expand to any number of them, because functions call functions and loops are unrolled.
+  void count_node();
 
   std::string path;
-  std::shared_ptr<const onnx_proto::Model> model;
+  /// Tensors are views of these messages.
+  struct Messages {
+    std::shared_ptr<const onnx_proto::Model> model;
+    std::deque<onnx_proto::Node> bound;  // results of bind_attributes()
+  };
+  std::shared_ptr<Messages> messages;
   const OnnxReadOptions& options;
+  const Opsets opsets;  // of the main graph
   TensorReader reader;
   std::shared_ptr<Graph> graph;
   TensorMap tensors;  // the values of the variables
   KnownValues known;
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>,
-           const onnx_proto::Function*>
+           FileFunction>
       functions;  // by domain, name and overload
   int depth = 0;  // of functions and bodies
+
+ private:
+  std::uint64_t bound_bytes_ = 0;
+  std::int64_t nodes_ = 0;
 };
 
 }  // namespace weft::onnx

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
 #include "weft/serialization/onnx/import/composites.h"
@@ -10,13 +12,16 @@
 namespace weft::onnx {
 namespace {
 
-constexpr std::int64_t kNewestOpset = 23;
-
 // Adds the names that a graph uses, including the names of its own values.
 void add_names_of(const onnx_proto::Graph& graph, std::unordered_set<std::string>& names);
 
 void add_operands_of(const onnx_proto::Node& node, std::unordered_set<std::string>& names) {
   for (const std::string& input : node.input()) names.insert(input);
+  if (node.op_type() == "Gradient")  // its attributes name values
+    for (const auto& attribute : node.attribute()) {
+      names.insert(attribute.s());
+      names.insert(attribute.strings().begin(), attribute.strings().end());
+    }
   for (const auto& attribute : node.attribute()) {
     if (attribute.has_g()) add_names_of(attribute.g(), names);
     for (const auto& graph : attribute.graphs()) add_names_of(graph, names);
@@ -28,19 +33,36 @@ void add_names_of(const onnx_proto::Graph& graph, std::unordered_set<std::string
   for (const auto& output : graph.output()) names.insert(output.name());
 }
 
-std::string operator_name(const onnx_proto::Node& node) {
-  const std::string_view domain = canonical_domain(node.domain());
-  return excerpt(domain.empty() ? node.op_type() : fmt::format("{}.{}", domain, node.op_type()));
-}
+// Functions and bodies that are being translated. Functions must not call themselves.
+class Nesting {
+ public:
+  explicit Nesting(FileImport& file) : file_(file) {
+    if (file_.depth >= kMaxDepth) {
+      throw FormatError(fmt::format(
+          "functions and bodies are nested more than {} times, or call themselves", kMaxDepth));
+    }
+    ++file_.depth;
+  }
+  ~Nesting() { --file_.depth; }
+  Nesting(const Nesting&) = delete;
+  Nesting& operator=(const Nesting&) = delete;
+
+ private:
+  static constexpr int kMaxDepth = 64;
+  FileImport& file_;
+};
 
 }  // namespace
 
-GraphImport::GraphImport(FileImport& file, Opsets opsets, GraphImport* outer,
+Nodes pointers_to(const google::protobuf::RepeatedPtrField<onnx_proto::Node>& nodes) {
+  Nodes pointers;
+  for (const auto& node : nodes) pointers.push_back(&node);
+  return pointers;
+}
+
+GraphImport::GraphImport(FileImport& file, const Opsets& opsets, GraphImport* outer,
                          std::string description)
-    : file_(file),
-      opsets_(std::move(opsets)),
-      outer_(outer),
-      description_(std::move(description)) {}
+    : file_(file), opsets_(opsets), outer_(outer), description_(std::move(description)) {}
 
 void GraphImport::initializers(const onnx_proto::Graph& graph) {
   const auto add = [&](const std::string& name, Initializer initializer) {
@@ -107,17 +129,17 @@ const ImportedValue& GraphImport::value(const std::string& name, bool as_buffer)
 
 void GraphImport::nodes(const Nodes& nodes, const std::vector<std::string>& needed) {
   used_.insert(needed.begin(), needed.end());
-  std::vector<bool> is_needed(static_cast<std::size_t>(nodes.size()));
-  for (int i = nodes.size() - 1; i >= 0; --i) {
-    for (const std::string& output : nodes[i].output()) {
+  std::vector<bool> is_needed(nodes.size());
+  for (std::size_t i = nodes.size(); i-- > 0;) {
+    for (const std::string& output : nodes[i]->output()) {
       if (output.empty() || used_.count(output) == 0) continue;
-      is_needed[static_cast<std::size_t>(i)] = true;
-      add_operands_of(nodes[i], used_);
+      is_needed[i] = true;
+      add_operands_of(*nodes[i], used_);
       break;
     }
   }
-  for (int i = 0; i < nodes.size(); ++i)
-    if (is_needed[static_cast<std::size_t>(i)]) node(nodes[i], i + 1);
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (is_needed[i]) node(*nodes[i], static_cast<int>(i) + 1);
 }
 
 void GraphImport::node(const onnx_proto::Node& node, int number) {
@@ -126,21 +148,11 @@ void GraphImport::node(const onnx_proto::Node& node, int number) {
                                : fmt::format("{} '{}'", operator_name(node), excerpt(node.name()));
   const Graph::Frame frame(graph(), name, SourceLocation{file_.path.c_str(), number}, node.name());
   try {
-    const std::vector<ImportedValue> outputs = translate(node);
-    for (int i = 0; i < node.output_size(); ++i) {
-      const std::string& output = node.output(i);
-      const auto index = static_cast<std::size_t>(i);
-      const bool exists =
-          index < outputs.size() &&
-          (outputs[index].kind != ImportedValue::Kind::tensor || outputs[index].tensor.defined());
-      if (exists && !output.empty()) {
-        const bool is_tensor = outputs[index].kind == ImportedValue::Kind::tensor;
-        define(output, is_tensor ? fused(outputs[index].tensor) : outputs[index]);
-      }
-      if (!exists && is_used(output) && !output.empty()) {
-        throw FormatError(fmt::format("output {} ('{}') is not supported", i, excerpt(output)));
-      }
-    }
+    file_.count_node();
+    // In a body, computations of sizes are added to the main graph, where they are known.
+    std::optional<Graph::Outside> outside;
+    if (&graph().building() != &graph() && computes_sizes(node)) outside.emplace(graph());
+    define_outputs(node, translate(node));
   } catch (const Error& e) {
     const std::string message = fmt::format("{}:{}, {}: {}", file_.path, number, name, e.what());
     // Files that cannot be read and exhausted memory keep their types.
@@ -151,30 +163,101 @@ void GraphImport::node(const onnx_proto::Node& node, int number) {
   }
 }
 
+bool GraphImport::computes_sizes(const onnx_proto::Node& node) {
+  for (const auto& attribute : node.attribute())
+    if (attribute.has_g()) return false;
+  for (const std::string& input : node.input()) {
+    if (input.empty() || is_absent(input)) continue;
+    const ImportedValue& operand = value(input);
+    if (operand.kind != ImportedValue::Kind::tensor || !is_integer(operand.tensor.dtype()) ||
+        &operand.tensor.graph() != &graph() || !file_.known.dims(operand.tensor))
+      return false;
+  }
+  return node.input_size() > 0;
+}
+
+void GraphImport::define_outputs(const onnx_proto::Node& node,
+                                 const std::vector<ImportedValue>& outputs) {
+  for (int i = 0; i < node.output_size(); ++i) {
+    const std::string& name = node.output(i);
+    const auto index = static_cast<std::size_t>(i);
+    if (name.empty()) continue;
+    if (index < outputs.size() && outputs[index].exists()) {
+      const bool is_tensor = outputs[index].kind == ImportedValue::Kind::tensor;
+      define(name, is_tensor ? fused(outputs[index].tensor) : outputs[index]);
+    } else if (is_used(name)) {
+      throw FormatError(fmt::format("output {} ('{}') is not supported", i, excerpt(name)));
+    }
+  }
+}
+
+bool GraphImport::is_absent(const std::string& name) {
+  GraphImport* scope = scope_of(name);
+  if (scope == nullptr) return false;
+  const auto found = scope->values_.find(name);
+  return found != scope->values_.end() && !found->second.exists();
+}
+
 std::vector<ImportedValue> GraphImport::translate(const onnx_proto::Node& node) {
-  const std::string_view domain = canonical_domain(node.domain());
-  const Operator* op = find_operator(domain, node.op_type());
-  const auto opset = opsets_.find(domain);
-  if (op == nullptr) {
-    throw FormatError(fmt::format("operator {} of {} is not supported", excerpt(node.op_type()),
-                                  domain.empty() ? "the default domain" : excerpt(domain)));
-  }
-  if (opset == opsets_.end()) {
-    throw FormatError(fmt::format("the file does not declare a version of {}",
-                                  domain.empty() ? "the default domain" : excerpt(domain)));
-  }
-  if (domain.empty() && opset->second > kNewestOpset) {
-    throw FormatError(fmt::format("opset {} is not supported; the newest supported one is {}",
-                                  opset->second, kNewestOpset));
-  }
-  if (opset->second < op->since) {
-    throw FormatError(
-        fmt::format("{} of opset {} is not supported; its meaning changed in opset {}",
-                    node.op_type(), opset->second, op->since));
-  }
-  NodeImport import(*this, node, opset->second);
-  std::vector<ImportedValue> outputs = op->translate(import);
+  if (const FileFunction* function = file_.find_function(node)) return call(*function, node);
+  const OperatorLookup found = look_up(node, opsets_);
+  if (found.op == nullptr) throw FormatError(found.unsupported);
+  NodeImport import(*this, node, found.opset);
+  std::vector<ImportedValue> outputs = found.op->translate(import);
   import.check_all_read();
+  return outputs;
+}
+
+std::vector<ImportedValue> GraphImport::call(const FileFunction& callee,
+                                             const onnx_proto::Node& node) {
+  const onnx_proto::Function& function = *callee.function;
+  const Nesting nesting(file_);
+  if (node.input_size() > function.input_size()) {
+    throw FormatError(fmt::format("the call has {} operands, but the function has {} inputs",
+                                  node.input_size(), function.input_size()));
+  }
+  for (const auto& attribute : node.attribute()) {
+    const auto is_declared = [&](const auto& names) {
+      return std::find(names.begin(), names.end(), attribute.name()) != names.end();
+    };
+    std::vector<std::string> with_defaults;
+    for (const auto& a : function.attribute_proto()) with_defaults.push_back(a.name());
+    if (!is_declared(function.attribute()) && !is_declared(with_defaults)) {
+      throw FormatError(
+          fmt::format("the function has no attribute '{}'", excerpt(attribute.name())));
+    }
+  }
+  GraphImport inside(file_, callee.opsets, nullptr,
+                     fmt::format("function {}", excerpt(function.name())));
+  for (int i = 0; i < function.input_size(); ++i) {
+    const bool given = i < node.input_size() && !node.input(i).empty() && !is_absent(node.input(i));
+    inside.define(function.input(i), given ? value(node.input(i)) : ImportedValue());
+  }
+  Nodes nodes;
+  for (const auto& n : function.node()) nodes.push_back(&file_.bind_attributes(n, function, node));
+  inside.nodes(nodes, {function.output().begin(), function.output().end()});
+  std::vector<ImportedValue> outputs;
+  for (const std::string& name : function.output()) outputs.push_back(inside.value(name));
+  return outputs;
+}
+
+std::vector<ImportedValue> GraphImport::body(const onnx_proto::Graph& body,
+                                             const std::vector<ImportedValue>& inputs,
+                                             std::string description) {
+  const Nesting nesting(file_);
+  if (static_cast<std::size_t>(body.input_size()) != inputs.size()) {
+    throw FormatError(fmt::format("{} has {} inputs instead of {}", description, body.input_size(),
+                                  inputs.size()));
+  }
+  GraphImport inside(file_, opsets_, this, std::move(description));
+  inside.initializers(body);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    inside.define(body.input(static_cast<int>(i)).name(), inputs[i]);
+  std::vector<std::string> names;
+  for (const auto& output : body.output()) names.push_back(output.name());
+  inside.nodes(pointers_to(body.node()), names);
+  std::vector<ImportedValue> outputs;
+  for (const std::string& name : names) outputs.push_back(inside.value(name));
   return outputs;
 }
 

@@ -14,7 +14,8 @@
 
 namespace weft::onnx {
 
-using Nodes = google::protobuf::RepeatedPtrField<onnx_proto::Node>;
+using Nodes = std::vector<const onnx_proto::Node*>;
+Nodes pointers_to(const google::protobuf::RepeatedPtrField<onnx_proto::Node>& nodes);
 
 /// A scope of names. A body of a loop or branch sees the names of the graphs around it; a function
 /// sees its inputs only.
@@ -22,12 +23,11 @@ class GraphImport {
  public:
   /// `outer` is null for the main graph and for functions. `description` names the graph in errors:
   /// "the main graph".
-  GraphImport(FileImport& file, Opsets opsets, GraphImport* outer, std::string description);
+  GraphImport(FileImport& file, const Opsets& opsets, GraphImport* outer, std::string description);
 
   FileImport& file() { return file_; }
   /// The main graph. New nodes belong to the body that is being built in it, if any.
   Graph& graph() { return *file_.graph; }
-  const Opsets& opsets() const { return opsets_; }
   /// Makes the initialisers of a graph available.
   void initializers(const onnx_proto::Graph& graph);
   /// Defines a name of the ONNX graph. Throws FormatError if it is defined in this scope.
@@ -41,8 +41,15 @@ class GraphImport {
   /// Translates the nodes that the values `needed` depend on, in the order of the file, which is
   /// topological.
   void nodes(const Nodes& nodes, const std::vector<std::string>& needed);
+  /// Translates the body of a loop or branch, whose inputs have these values, and returns its
+  /// outputs. `description` names the body in errors: "the body of Loop".
+  std::vector<ImportedValue> body(const onnx_proto::Graph& body,
+                                  const std::vector<ImportedValue>& inputs,
+                                  std::string description);
   /// Returns true if a translated node or an output of the graph uses the value.
   bool is_used(const std::string& name) const { return used_.count(name) != 0; }
+  /// Returns true if the name is an input of a function that the call leaves out.
+  bool is_absent(const std::string& name);
 
  private:
   struct Initializer {
@@ -54,9 +61,12 @@ class GraphImport {
   const Tensor& read(const std::string& name, Initializer& initializer);
   void node(const onnx_proto::Node& node, int number);
   std::vector<ImportedValue> translate(const onnx_proto::Node& node);
+  std::vector<ImportedValue> call(const FileFunction& callee, const onnx_proto::Node& node);
+  bool computes_sizes(const onnx_proto::Node& node);
+  void define_outputs(const onnx_proto::Node& node, const std::vector<ImportedValue>& outputs);
 
   FileImport& file_;
-  Opsets opsets_;
+  const Opsets& opsets_;
   GraphImport* outer_;
   std::string description_;
   std::unordered_map<std::string, ImportedValue> values_;

@@ -16,6 +16,7 @@ struct ImportedValue {
   Value tensor = {};
   std::vector<ImportedValue> sequence = {};
 
+  /// An operand or output that does not exist.
   ImportedValue() = default;
   ImportedValue(Value value) : tensor(value) {}  // NOLINT(google-explicit-constructor)
   static ImportedValue sequence_of(std::vector<ImportedValue> elements) {
@@ -24,6 +25,7 @@ struct ImportedValue {
     v.sequence = std::move(elements);
     return v;
   }
+  bool exists() const { return kind != Kind::tensor || tensor.defined(); }
   static ImportedValue none() {
     ImportedValue v;
     v.kind = Kind::none;

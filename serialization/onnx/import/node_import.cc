@@ -35,7 +35,9 @@ Graph& NodeImport::graph() { return import_.graph(); }
 // -- Operands -------------------------------------------------------------------------------------
 
 bool NodeImport::has(std::size_t i) const {
-  return i < input_count() && !node_.input(static_cast<int>(i)).empty();
+  if (i >= input_count()) return false;
+  const std::string& name = node_.input(static_cast<int>(i));
+  return !name.empty() && !import_.is_absent(name);
 }
 
 const std::string& NodeImport::operand_name(std::size_t i) {
@@ -178,6 +180,14 @@ Tensor NodeImport::known_input(std::size_t i) {
   unknown(i);
 }
 
+void NodeImport::fix_input(std::size_t i) {
+  FileImport& file = import_.file();
+  const Value leaf = file.known.unknown_leaf(input(i));
+  if (!leaf.defined() || leaf.node().op().name != "input") return;
+  const std::string& name = leaf.node().attributes().text("name");
+  if (file.options.input_values.count(name) != 0) throw FixInput{name};
+}
+
 void NodeImport::unknown(std::size_t i) {
   FileImport& file = import_.file();
   const Value leaf = file.known.unknown_leaf(input(i));
@@ -185,9 +195,9 @@ void NodeImport::unknown(std::size_t i) {
       "operand {} ('{}') determines a shape or a setting and must be known when the file is read, "
       "but it depends on ",
       i, excerpt(node_.input(static_cast<int>(i))));
+  fix_input(i);
   if (leaf.defined() && leaf.node().op().name == "input") {
     const std::string& name = leaf.node().attributes().text("name");
-    if (file.options.input_values.count(name) != 0) throw FixInput{name};
     throw FormatError(
         fmt::format("{}input '{}': pass the value of this input in OnnxReadOptions::input_values",
                     prefix, name));

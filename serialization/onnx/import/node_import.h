@@ -89,6 +89,9 @@ class NodeImport {
   std::optional<std::vector<std::int64_t>> operand_or_attribute(std::size_t i,
                                                                 std::string_view name);
 
+  /// If operand `i` depends on an input whose value is in OnnxReadOptions::input_values, reads the
+  /// file again with this input as a constant (by throwing FixInput). Otherwise does nothing.
+  void fix_input(std::size_t i);
   /// Declares a variable that is not trained, for a value that the import computes: weights in
   /// Weft's layout, tables. If the name is taken, a number is added to it.
   Value add_buffer(std::string_view name, Tensor value);

@@ -1,9 +1,15 @@
 #include "weft/serialization/onnx/import/operators.h"
 
+#include <fmt/format.h>
+
 #include <map>
+
+#include "weft/core/excerpt.h"
 
 namespace weft::onnx {
 namespace {
+
+constexpr std::int64_t kNewestOpset = 23;
 
 using Table = std::map<std::string_view, const Operator*>;
 
@@ -30,17 +36,35 @@ const Table& table_of(std::string_view domain) {
                 microsoft_quantized_operators()});
   static const Table training = table_of({gradient_operators()});
   static const Table none;
-  if (domain.empty() || domain == "ai.onnx") return standard;
+  if (domain.empty()) return standard;
   if (domain == "com.microsoft") return microsoft;
   return domain == "ai.onnx.preview.training" ? training : none;
 }
 
 }  // namespace
 
-const Operator* find_operator(std::string_view domain, std::string_view name) {
+OperatorLookup look_up(const onnx_proto::Node& node, const Opsets& opsets) {
+  const std::string_view domain = canonical_domain(node.domain());
+  const std::string where = domain.empty() ? "the default domain" : excerpt(domain);
+  const auto opset = opsets.find(domain);
+  if (opset == opsets.end())
+    return {.unsupported = fmt::format("the file does not declare the version of {}", where)};
   const Table& table = table_of(domain);
-  const auto found = table.find(name);
-  return found == table.end() ? nullptr : found->second;
+  const auto found = table.find(node.op_type());
+  if (found == table.end()) {
+    return {.unsupported =
+                fmt::format("operator {} of {} is not supported", excerpt(node.op_type()), where)};
+  }
+  if (domain.empty() && opset->second > kNewestOpset) {
+    return {.unsupported = fmt::format("opset {} is not supported; the newest supported one is {}",
+                                       opset->second, kNewestOpset)};
+  }
+  if (opset->second < found->second->since) {
+    return {.unsupported =
+                fmt::format("{} of opset {} is not supported; its meaning changed in opset {}",
+                            node.op_type(), opset->second, found->second->since)};
+  }
+  return {.op = found->second, .opset = opset->second};
 }
 
 }  // namespace weft::onnx

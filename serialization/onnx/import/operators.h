@@ -5,12 +5,17 @@
 #include <string_view>
 
 #include "weft/serialization/onnx/import/node_import.h"
+#include "weft/serialization/onnx/model_file.h"
 
 namespace weft::onnx {
 
-/// Returns the translator of an operator, or null. `domain` is "" (also written "ai.onnx") or
-/// "com.microsoft".
-const Operator* find_operator(std::string_view domain, std::string_view name);
+/// The translator of a node, and the version of its domain.
+struct OperatorLookup {
+  const Operator* op = nullptr;
+  std::int64_t opset = 0;
+  std::string unsupported = {};  // the reason why there is no translator, or ""
+};
+OperatorLookup look_up(const onnx_proto::Node& node, const Opsets& opsets);
 
 // The operators of the default domain.
 std::span<const Operator> basic_operators();        // Constant, Identity, Dropout, Shape, Size
