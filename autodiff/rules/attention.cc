@@ -9,6 +9,7 @@
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/index.h"
 #include "weft/graph/functions/math.h"
+#include "weft/graph/functions/norm.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 #include "weft/ops/builtin.h"
@@ -204,6 +205,20 @@ class Definition {
     return with_sinks(broadcast_to(seen, pairs()), equal(zeros(graph_, DType::i64, {}), 0));
   }
 
+  /// Returns true if no query is without visible keys, for any sizes and any data.
+  bool every_query_has_a_key() const {
+    if (mask.defined() || bias.defined() || lengths.defined() || offset_bias.defined() ||
+        row_bias.defined() || col_bias.defined()) {
+      return false;
+    }
+    const bool causal = attributes_.flag("causal");
+    if (!causal && attributes_.integer("window") == 0 && attributes_.integer("chunk") == 0) {
+      return true;
+    }
+    // A query that has the position of a key sees this key.
+    return q_start.defined() ? causal : Dim::provably_le(queries(), keys());
+  }
+
   /// Returns p = exp(scores - lse) where `seen` is true, else 0; lse is [B, H, Lq]. The
   /// rounding of a large lse is corrected.
   Value probabilities(const Value& scores, const Value& seen, const Value& lse) const {
@@ -288,11 +303,18 @@ class Definition {
 
 Values decompose_attention(const Node& node, const Values& in, Graph& graph) {
   const Definition d(node, in, /*gradient=*/false, graph);
-  const Value s = d.scores(), seen = d.visible();
   const double infinity = std::numeric_limits<double>::infinity();
-  const Value lse = logsumexp(seen.defined() ? where(seen, s, -infinity) : s, 3);
-  const Value p = d.of_keys(d.probabilities(s, seen, lse));
-  return {matmul(d.dropped(p), d.v, false, false), lse};
+  Value s = d.scores();
+  if (const Value seen = d.visible(); seen.defined()) s = where(seen, s, -infinity);
+  const Value lse = logsumexp(s, 3);
+  Value p;
+  if (d.every_query_has_a_key()) {
+    p = softmax(s, 3);
+  } else {
+    const Value alive = any(not_equal(s, -infinity), 3, true);
+    p = where(alive, softmax(where(alive, s, 0), 3), 0);
+  }
+  return {matmul(d.dropped(d.of_keys(p)), d.v, false, false), lse};
 }
 
 Values decompose_attention_grad(const Node& node, const Values& in, Graph& graph) {
