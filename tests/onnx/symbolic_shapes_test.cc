@@ -150,6 +150,45 @@ BOOST_AUTO_TEST_CASE(sizes_that_must_be_divisible_are_checked_when_they_are_know
   check_error<ShapeError>([&] { run_model(model, {{"x", counted({3, 2})}}); }, {"n"});
 }
 
+// PyTorch: F.pad(x, (0, (4 - x.shape[1] % 4) % 4)).
+BOOST_AUTO_TEST_CASE(axes_are_padded_to_a_multiple) {
+  const OnnxModel model =
+      read_model(with_constants({"batch", "n"}, {{"one", kOne},
+                                                 {"four", i64({}, {4})},
+                                                 {"first", kFirst},
+                                                 {"zeros", i64({3}, {0, 0, 0})}})
+                     .node("Shape", {"x"}, {"shape"})
+                     .node("Gather", {"shape", "one"}, {"n"})
+                     .node("Mod", {"n", "four"}, {"rest"})
+                     .node("Sub", {"four", "rest"}, {"missing"})
+                     .node("Mod", {"missing", "four"}, {"added"})
+                     .node("Unsqueeze", {"added", "first"}, {"added1"})
+                     .node("Concat", {"zeros", "added1"}, {"pads"}, {attribute("axis", 0)})
+                     .node("Pad", {"x", "pads"}, {"y"})
+                     .output("y"));
+  for (const auto& [size, padded] : {std::pair{3, 4}, std::pair{4, 4}, std::pair{5, 8}}) {
+    const Results results = run_model(model, {{"x", counted({1, size})}});
+    BOOST_TEST(results["y"].sizes() == (Sizes{1, padded}));
+  }
+}
+
+// PyTorch exports squeeze(1) of a scripted model as If(size of axis 1 == 1, Squeeze, Identity).
+BOOST_AUTO_TEST_CASE(a_number_in_a_symbolic_shape_selects_a_branch) {
+  GraphBuilder squeeze, keep;
+  squeeze.node("Squeeze", {"x", "axis"}, {"y"}).output("y");
+  keep.node("Identity", {"x"}, {"y"}).output("y");
+  const OnnxModel model = read_model(
+      with_constants({"batch", std::int64_t{1}}, {{"one", kOne}, {"axis", i64({1}, {1})}})
+          .node("Shape", {"x"}, {"shape"})
+          .node("Gather", {"shape", "one"}, {"size"})
+          .node("Equal", {"size", "one"}, {"same"})
+          .node("Not", {"same"}, {"differs"})
+          .node("If", {"differs"}, {"z"},
+                {attribute("then_branch", keep.graph), attribute("else_branch", squeeze.graph)})
+          .output("z"));
+  BOOST_TEST(type_of(model, "z") == "f32[batch]");
+}
+
 // Exporters give the sizes of each input other names.
 BOOST_AUTO_TEST_CASE(sizes_that_broadcast_are_required_to_be_equal) {
   const OnnxModel model = read_model(GraphBuilder()

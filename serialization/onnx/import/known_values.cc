@@ -137,13 +137,27 @@ bool keeps_integers(std::string_view op) {
 KnownValues::KnownValues(std::function<Tensor(Value)> leaf, std::uint64_t max_bytes)
     : leaf_(std::move(leaf)), max_bytes_(max_bytes), left_(max_bytes) {}
 
-std::optional<Tensor> KnownValues::tensor(Value value) {
+std::optional<Tensor> KnownValues::evaluated(Value value) {
   visit_operands_first(
       value.node(), [&](const Node& node) { return tensors_.count(&node) != 0; },
       [&](const Node& node) { tensors_.emplace(&node, evaluate(node)); });
   const Results& results = tensors_.at(&value.node());
   if (!results) return std::nullopt;
   return (*results)[static_cast<std::size_t>(value.output())];
+}
+
+std::optional<Tensor> KnownValues::tensor(Value value) {
+  std::optional<Tensor> known = evaluated(value);
+  if (known || value.output() != 0 || !value.shape().is_constant()) return known;
+  // The size of axis 1 of [batch, 4] is a number, although the node that computes it reads symbols.
+  const std::optional<Dims> dims = this->dims(value);
+  if (!dims ||
+      !std::all_of(dims->begin(), dims->end(), [](const Dim& d) { return d.is_constant(); }))
+    return std::nullopt;
+  Tensor numbers = Tensor::empty(DType::i64, value.shape().constant());
+  for (std::size_t i = 0; i < dims->size(); ++i)
+    numbers.mutable_data<std::int64_t>()[i] = (*dims)[i].constant();
+  return numbers.to(value.dtype());
 }
 
 KnownValues::Results KnownValues::evaluate(const Node& node) {
@@ -186,11 +200,8 @@ KnownValues::Results KnownValues::evaluate(const Node& node) {
 }
 
 std::optional<Dims> KnownValues::dims(Value value) {
-  if (value.output() != 0) {
-    const std::optional<Tensor> known = tensor(value);
-    return known ? dims_of(*known) : std::nullopt;
-  }
-  tensor(value);
+  const std::optional<Tensor> known = evaluated(value);
+  if (value.output() != 0) return known ? dims_of(*known) : std::nullopt;
   visit_operands_first(
       value.node(), [&](const Node& node) { return dims_.count(&node) != 0; },
       [&](const Node& node) { dims_.emplace(&node, derive(node)); });
@@ -228,10 +239,10 @@ std::optional<Dims> KnownValues::derive(const Node& node) {
   };
 
   if (keeps_integers(op)) return operand(0) == nullptr ? std::nullopt : std::optional(*operand(0));
-  if (op == "neg") {
+  if (op == "neg" || op == "logical_not") {
     if (operand(0) == nullptr) return std::nullopt;
     Dims result;
-    for (const Dim& d : *operand(0)) result.push_back(-d);
+    for (const Dim& d : *operand(0)) result.push_back(op == "neg" ? -d : 1 - d);
     return result;
   }
   if (moves_elements(op) && !has_symbolic_attributes(node)) {

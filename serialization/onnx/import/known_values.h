@@ -37,6 +37,7 @@ class KnownValues {
  private:
   using Results = std::optional<std::vector<Tensor>>;
   Results evaluate(const Node& node);
+  std::optional<Tensor> evaluated(Value value);
   std::optional<std::vector<Dim>> derive(const Node& node);
 
   std::function<Tensor(Value)> leaf_;

@@ -4,6 +4,8 @@
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/shape.h"
+#include "weft/serialization/onnx/import/file_import.h"
+#include "weft/serialization/onnx/import/graph_import.h"
 #include "weft/serialization/onnx/import/operators.h"
 #include "weft/serialization/onnx/import/operators/dims.h"
 #include "weft/serialization/onnx/import/operators/numeric.h"
@@ -97,6 +99,20 @@ Value floating_remainder(Value a, Value b) {
   return where(finite, rest, a);
 }
 
+// Returns a mod b for sizes: the padding of an axis to a multiple of 8 is (8 - size mod 8) mod 8.
+// Undefined if a and b are not sizes.
+Value modulus_of_sizes(NodeImport& n, Value a, Value b) {
+  if (n.known(a)) return {};
+  const auto sizes = n.import().file().known.dims(a), divisor = n.import().file().known.dims(b);
+  if (!sizes || sizes->empty() || !divisor || divisor->size() != 1 || b.rank() > a.rank())
+    return {};
+  if (!Dim::provably_le(1, divisor->front())) return {};
+  std::vector<Dim> rests;
+  for (const Dim& size : *sizes)
+    rests.push_back(size - floor_div(size, divisor->front()) * divisor->front());
+  return value_of_sizes(n.graph(), rests, a.type());
+}
+
 std::vector<ImportedValue> mod(NodeImport& n) {
   const Value a = n.input(0), b = n.input(1);
   const bool sign_of_dividend = n.flag("fmod");
@@ -105,6 +121,9 @@ std::vector<ImportedValue> mod(NodeImport& n) {
     // Quotients of f32 have at most 53 bits if they are computed in f64 and below 2^29.
     const Value rest = floating_remainder(cast(a, DType::f64), cast(b, DType::f64));
     return {cast(rest, a.dtype())};
+  }
+  if (!sign_of_dividend) {
+    if (const Value rest = modulus_of_sizes(n, a, b); rest.defined()) return {rest};
   }
   const Value rest = a - a / b * b;
   if (sign_of_dividend || a.dtype() == DType::u8) return {rest};

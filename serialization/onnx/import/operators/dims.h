@@ -44,6 +44,13 @@ inline Value split_axis(NodeImport& n, Value x, int axis, std::initializer_list<
   return reshaped(n, x, Shape(std::move(dims)));
 }
 
+/// Returns a value with these sizes as elements.
+inline Value value_of_sizes(Graph& graph, const std::vector<Dim>& sizes, const ValueType& type) {
+  std::vector<Value> elements;
+  for (const Dim& size : sizes) elements.push_back(dim_value(graph, size, type.dtype));
+  return reshape(stack(elements), type.shape);
+}
+
 /// Returns sizes[first..last) multiplied.
 inline Dim size_product(const Shape& shape, int first, int last) {
   Dim product = 1;

@@ -178,9 +178,13 @@ std::vector<ImportedValue> tf_idf_vectorizer(NodeImport& n) {
                     shortest, longest, skips, starts.size()));
   }
   starts.push_back(static_cast<std::int64_t>(pool.size()));
+  if (skips >= 1024 || static_cast<std::int64_t>(pool.size()) * (skips + 1) > 1 << 20)
+    n.unsupported(fmt::format("{} elements of n-grams with {} skips", pool.size(), skips));
   if (*std::min_element(indexes.begin(), indexes.end()) < 0)
     throw FormatError("an element of ngram_indexes is negative");
-  const std::int64_t columns = *std::max_element(indexes.begin(), indexes.end()) + 1;
+  const std::int64_t last = *std::max_element(indexes.begin(), indexes.end());
+  if (last >= std::int64_t{1} << 24) n.unsupported(fmt::format("the n-gram index {}", last));
+  const std::int64_t columns = last + 1;
   Graph& graph = n.graph();
   Value out = zeros(graph, DType::f32, Shape{x.shape()[0], columns});
   std::int64_t number = 0;  // of the first n-gram of this length

@@ -131,6 +131,7 @@ std::vector<ImportedValue> grid_sample(NodeImport& n) {
     n.unsupported(fmt::format("mode '{}'", mode.mode));
   if (mode.padding != "zeros" && mode.padding != "border" && mode.padding != "reflection")
     n.unsupported(fmt::format("padding_mode '{}'", mode.padding));
+  if (spatial > 3) n.unsupported(fmt::format("{} spatial axes", spatial));
   if (spatial < 1 || grid.rank() != given.rank() || grid.size(-1) != Dim(spatial)) {
     throw FormatError(
         fmt::format("the operands {} and {} do not fit", given.type().str(), grid.type().str()));
@@ -220,6 +221,7 @@ std::vector<ImportedValue> roi_align(NodeImport& n) {
   if (coordinates != "half_pixel" && coordinates != "output_half_pixel")
     n.unsupported(fmt::format("coordinate_transformation_mode '{}'", coordinates));
   if (samples < 1) n.unsupported("sampling_ratio 0, with which the work depends on data,");
+  if (samples > 16) n.unsupported(fmt::format("sampling_ratio {}", samples));
   if (x.rank() != 4 || rois.rank() != 2 || rois.shape()[1] != Dim(4) || index.rank() != 1 ||
       height < 1 || width < 1) {
     throw FormatError(fmt::format("the operands {}, {} and {} do not fit", x.type().str(),

@@ -93,8 +93,8 @@ std::vector<ImportedValue> split_values(NodeImport& n) {
     sizes.assign(given.begin(), given.end());
   } else {
     auto count = static_cast<std::int64_t>(n.output_count());
-    if (n.opset() >= 18) count = n.integer("num_outputs", count);
-    if (count < 1) throw FormatError(fmt::format("num_outputs is {}", count));
+    if (n.opset() >= 18 && n.integer("num_outputs", count) != count)
+      throw FormatError(fmt::format("num_outputs differs from the number of outputs, {}", count));
     // Since opset 18, the last part may be smaller. Parts of a symbolic axis are equal.
     const Dim part =
         floor_div(size + (n.opset() >= 18 && size.is_constant() ? count - 1 : 0), Dim(count));
@@ -120,37 +120,24 @@ std::vector<ImportedValue> split_values(NodeImport& n) {
 
 using AxisPad = std::pair<Dim, Dim>;
 
-/// Returns the position in an axis of size n of the element that padding copies to position i,
-/// which may be outside of the axis.
-std::int64_t padded_source(std::int64_t i, std::int64_t n, const std::string& mode) {
-  if (mode == "edge") return std::clamp<std::int64_t>(i, 0, n - 1);
-  const std::int64_t period = mode == "wrap" ? n : std::max<std::int64_t>(2 * (n - 1), 1);
-  const std::int64_t place = (i % period + period) % period;
-  return place < n ? place : period - place;
-}
-
 /// Pads one axis by copying elements.
 Value pad_axis_copying(NodeImport& n, Value x, int axis, const AxisPad& pads,
                        const std::string& mode) {
   const Dim size = x.shape()[axis];
-  const auto& [before, after] = pads;
-  if (!size.is_constant() || !before.is_constant() || !after.is_constant()) {
-    if (mode == "wrap") {
-      return concat({slice(x, axis, {size - before, size, 1}), x, slice(x, axis, {0, after, 1})},
-                    axis);
-    }
-    std::vector<AxisPad> all(static_cast<std::size_t>(x.rank()), AxisPad{0, 0});
-    all[static_cast<std::size_t>(axis)] = pads;
-    return pad(x, all, {.mode = mode == "edge" ? PadMode::replicate : PadMode::reflect});
+  if (size == Dim(0)) throw FormatError("an empty axis has no elements to copy");
+  const auto number = [&](const Dim& d) { return dim_value(n.graph(), d); };
+  // The number of the element of x that each element of the result is copied from.
+  Value source = arange(n.graph(), pads.first + size + pads.second) - number(pads.first);
+  if (mode == "edge") {
+    source = maximum(minimum(source, number(size - 1)), 0);
+  } else {
+    const Value period = mode == "wrap" ? number(size) : maximum(number(2 * (size - 1)), 1);
+    source = source - source / period * period;
+    source = where(source < 0, source + period, source);
+    if (mode == "reflect") source = minimum(source, period - source);
   }
-  if (size.constant() < 1) throw FormatError("an empty axis has no elements to copy");
-  std::vector<std::int64_t> sources;
-  for (std::int64_t i = -before.constant(); i < size.constant() + after.constant(); ++i)
-    sources.push_back(padded_source(i, size.constant(), mode));
-  return take(x,
-              n.graph().constant(
-                  Tensor::of<std::int64_t>({static_cast<std::int64_t>(sources.size())}, sources)),
-              axis);
+  if (const auto known = n.known(source)) source = n.graph().constant(*known);
+  return take(x, source, axis);
 }
 
 /// Pads with a value that may be an arbitrary element of the dtype, or unknown.
@@ -288,16 +275,21 @@ std::vector<ImportedValue> columns_to_image(NodeImport& n) {
   // The positions of the elements [block..., windows...] in the padded image, axis after axis.
   Sizes padded, windows;
   for (std::size_t i = 0; i < axes; ++i) {
+    for (const std::int64_t value :
+         {image[i], block[i], dilations[i], strides[i], pads[i], pads[axes + i]})
+      if (value < 0 || value >= std::int64_t{1} << 31)
+        throw FormatError(
+            fmt::format("the size, stride, dilation or pad {} is out of range", value));
     padded.push_back(image[i] + pads[i] + pads[axes + i]);
     const std::int64_t room = padded[i] - dilations[i] * (block[i] - 1) - 1;
-    if (image[i] < 0 || block[i] < 1 || dilations[i] < 1 || strides[i] < 1 || pads[i] < 0 ||
-        pads[axes + i] < 0 || room < 0) {
+    if (block[i] < 1 || dilations[i] < 1 || strides[i] < 1 || room < 0) {
       throw FormatError(
           fmt::format("block {} does not fit image {}", to_string(block), to_string(image)));
     }
     windows.push_back(room / strides[i] + 1);
   }
   Graph& graph = n.graph();
+  num_elements(padded);  // throws on overflow
   const Sizes steps = row_major_strides(padded);
   Shape places(block);
   for (const std::int64_t size : windows) places.push_back(size);
