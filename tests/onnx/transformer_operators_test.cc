@@ -64,13 +64,14 @@ BOOST_AUTO_TEST_CASE(a_text_in_two_steps_has_the_results_of_one_step) {
     return part;
   };
   const auto step = [&](std::int64_t begin, std::int64_t end, const Tensor& keys,
-                        const Tensor& values) {
+                        const Tensor& values, Tensor mask = {}) {
+    if (!mask.defined()) mask = Tensor::full(DType::i64, {2, end}, 1);
     return run_model(model, {{"q", rows(q, begin, end)},
                              {"k", rows(k, begin, end)},
                              {"v", rows(v, begin, end)},
                              {"past_key", keys},
                              {"past_value", values},
-                             {"mask", Tensor::full(DType::i64, {2, end}, 1)}});
+                             {"mask", mask}});
   };
   const Tensor none = Tensor::empty(DType::f32, {2, 1, 0, 4});
   const Results whole = step(0, 5, none, none), first = step(0, 3, none, none),
@@ -80,6 +81,10 @@ BOOST_AUTO_TEST_CASE(a_text_in_two_steps_has_the_results_of_one_step) {
   BOOST_TEST(testing::expect_close(second["y"], rows(whole["y"], 3, 5), tolerance));
   BOOST_TEST(testing::expect_close(second["present_key"], whole["present_key"], tolerance));
   BOOST_TEST(testing::expect_close(second["present_value"], whole["present_value"], tolerance));
+  // In a first step, a shorter text is padded at its end.
+  const Results padded =
+      step(0, 5, none, none, Tensor::of<std::int64_t>({2, 5}, {1, 1, 1, 0, 0, 1, 1, 1, 1, 1}));
+  BOOST_TEST(testing::expect_close(rows(padded["y"], 0, 3), first["y"], tolerance));
 }
 
 // An operator with operands of symbolic sizes, which are then given other sizes.
