@@ -43,6 +43,7 @@ std::vector<ImportedValue> layer_normalization(NodeImport& n) {
   return {cast(y, dtype), cast(average, stash), cast(deviation, stash)};
 }
 
+// The result has the dtype of the factors.
 std::vector<ImportedValue> rms_normalization(NodeImport& n) {
   const Value x = widened(n.input(0));
   stash_dtype(n);
@@ -58,7 +59,7 @@ std::vector<ImportedValue> rms_normalization(NodeImport& n) {
       gain.shape() == normalised
           ? reshape(rms_norm(rows, reshape(gain, Shape{normalised.numel()}), eps), x.shape())
           : reshape(rms_norm(rows, {}, eps), x.shape()) * gain;
-  return {cast(y, n.input(0).dtype())};
+  return {cast(y, n.input(1).dtype())};
 }
 
 // The training mode of BatchNormalization of opset 14. New statistics are mixed from the old ones
