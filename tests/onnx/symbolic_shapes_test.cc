@@ -172,6 +172,26 @@ BOOST_AUTO_TEST_CASE(axes_are_padded_to_a_multiple) {
   }
 }
 
+// Detectors keep the best min(n, 1000) boxes; sorting keeps all.
+BOOST_AUTO_TEST_CASE(the_number_of_the_largest_elements_may_be_a_size) {
+  const OnnxModel model =
+      read_model(with_constants({"n"}, {{"two", i64({1}, {2})}})
+                     .node("Shape", {"x"}, {"n"})
+                     .node("Min", {"n", "two"}, {"k"})
+                     .node("TopK", {"x", "k"}, {"best", "places"})
+                     .node("TopK", {"x", "n"}, {"sorted", "order"}, {attribute("largest", 0)})
+                     .output("best")
+                     .output("places")
+                     .output("sorted")
+                     .output("order"));
+  const Results three = run_model(model, {{"x", f32({3}, {2, 3, 1})}});
+  BOOST_TEST(bitwise_equal(three["best"], f32({2}, {3, 2})));
+  BOOST_TEST(bitwise_equal(three["places"], i64({2}, {1, 0})));
+  BOOST_TEST(bitwise_equal(three["sorted"], f32({3}, {1, 2, 3})));
+  BOOST_TEST(bitwise_equal(three["order"], i64({3}, {2, 0, 1})));
+  BOOST_TEST(bitwise_equal(run_model(model, {{"x", f32({1}, {7})}})["best"], f32({1}, {7})));
+}
+
 // PyTorch exports squeeze(1) of a scripted model as If(size of axis 1 == 1, Squeeze, Identity).
 BOOST_AUTO_TEST_CASE(a_number_in_a_symbolic_shape_selects_a_branch) {
   GraphBuilder squeeze, keep;

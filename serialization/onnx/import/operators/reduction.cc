@@ -134,11 +134,19 @@ std::vector<ImportedValue> cumulative_sum(NodeImport& n) {
 
 std::vector<ImportedValue> top_k(NodeImport& n) {
   const Value x = n.input(0);
-  const std::int64_t k = n.opset() < 10 ? n.integer("k") : n.known_integer(1);
+  const Dim k = n.opset() < 10 ? Dim(n.integer("k")) : n.sizes(1).at(0);
   const int axis = n.axis("axis", -1, x.rank());
   const bool largest = n.flag("largest", true);
   n.skip_attribute("sorted");  // an unsorted result may have any order
-  const Sorted sorted = topk(widened(x), k, axis, largest);
+  Sorted sorted;
+  if (k.is_constant()) {
+    sorted = topk(widened(x), k.constant(), axis, largest);
+  } else {
+    sorted = sort(widened(x), axis, largest);
+    if (k != x.shape()[axis]) {
+      sorted = {slice(sorted.values, axis, {0, k, 1}), slice(sorted.indices, axis, {0, k, 1})};
+    }
+  }
   return {cast(sorted.values, x.dtype()), sorted.indices};
 }
 
