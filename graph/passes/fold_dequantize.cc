@@ -4,6 +4,8 @@
 //                                         -> integer_matmul(quantize_rows(x), q, scale)
 //   matmul((cast(q8) - zero) * s, dequantize(q, scale))
 //                                         -> integer_matmul(q8, s, q, scale, zero), for i8 or u8 q8
+//   conv2d((cast(q8) - zero) * s, w)      -> integer_matmul with a kernel, on images [N, H, W, C];
+//                                            w is dequantize(q, scale) as [O, C, kh, kw]
 //   grouped_matmul(x, dequantize(q, scale), sizes)
 //                                         -> quantized_grouped_matmul(x, q, scale, sizes)
 //   take(dequantize(q, scale), index)     -> quantized_take(q, scale, index)
@@ -11,7 +13,7 @@
 //   attention(q, cast(k), cast(v), ...)   -> attention_narrow(q, k, v, ...), for bf16 k and v
 //   attention(q, unpack_int8_rows(k), unpack_int8_rows(v), ...)
 //                                         -> attention_narrow(q, k, v, ...)
-// The first four rewrites and the last one sum in a different order, so the last bits may differ.
+// The first five rewrites and the last one sum in a different order, so the last bits may differ.
 // The others are bit-exact.
 #include <algorithm>
 #include <cmath>
@@ -33,9 +35,9 @@ Value signed_bytes(const Value& levels) {
   return levels.dtype() == DType::i8 ? levels : cast(levels, DType::i8) - (-128);
 }
 
-// Activations as integers: (levels - zero) * step, with one step per row.
+// Activations as integers: (levels - zero) * step, with one step per row, or with one scale.
 struct IntegerRows {
-  Value levels = {}, step = {}, zero = {};
+  Value levels = {}, step = {}, zero = {}, scale = {};
 };
 
 // Returns a zero point of `levels` as i8, minus 128 if the levels are u8, or an undefined value if
@@ -73,8 +75,7 @@ std::optional<IntegerRows> scaled_levels(const Value& x, Graph& target) {
   } else if (levels.dtype() == DType::u8) {
     rows.zero = target.scalar(DType::i8, -128);
   }
-  const Shape& shape = x.shape();
-  rows.step = broadcast_to(scale, Shape(std::vector<Dim>(shape.begin(), shape.end() - 1)));
+  rows.scale = scale;
   return rows;
 }
 
@@ -95,11 +96,82 @@ Value multiply_integers(const Value& x, const Value& w, bool transpose, Graph& t
     rows = scaled_levels(x, target);
   }
   if (!rows) return {};
+  if (!rows->step.defined()) {
+    const Shape& shape = x.shape();
+    rows->step = broadcast_to(rows->scale, Shape(std::vector<Dim>(shape.begin(), shape.end() - 1)));
+  }
   return target
       .apply("integer_matmul",
              {rows->levels, rows->step, w.node().input(0), w.node().input(1), rows->zero},
              {{"outputs", matrix.integer("outputs")}}, {})
       .output(0);
+}
+
+// The orders of axes that turn images [N, C, H, W] into [N, H, W, C], and back.
+const std::vector<std::int64_t> kToChannelsLast = {0, 2, 3, 1}, kToChannelsFirst = {0, 3, 1, 2};
+
+bool is_permute(const Value& v, const std::vector<std::int64_t>& order) {
+  return is(v, "permute") && v.node().attributes().integers("order") == order;
+}
+
+// Computes an elementwise operation on images that were [N, H, W, C] before they became [N, C, H,
+// W] in the former order, so that convolutions of bytes follow one another without copies.
+Value in_channels_last(const Node& node, const std::vector<Value>& inputs, Graph& target) {
+  if (node.type(0).shape.rank() != 4 || node.op().has(Trait::random)) return {};
+  std::vector<Value> operands;
+  bool any = false;
+  for (const Value& v : inputs) {
+    if (!v.defined()) return {};
+    if (v.rank() == 0) {
+      operands.push_back(v);
+    } else if (is_permute(v, kToChannelsFirst)) {
+      operands.push_back(v.node().input(0));
+      any = true;
+    } else if (v.rank() == 4 && v.size(0) == Dim(1) && v.size(2) == Dim(1) && v.size(3) == Dim(1)) {
+      operands.push_back(reshape(v, Shape{v.size(1)}));
+    } else {
+      return {};
+    }
+  }
+  if (!any) return {};
+  return permute(target.apply(node.op(), std::move(operands), node.attributes(), {}).output(0),
+                 {0, 3, 1, 2});
+}
+
+// Convolves rounded images as integers if the weight is a quantised matrix with a row of [kh, kw,
+// C] inputs per output.
+Value convolve_integers(const Node& node, const std::vector<Value>& inputs, Graph& target) {
+  const Value &x = inputs[0], &w = inputs[1];
+  if (node.attributes().integer("groups") != 1) return {};
+  const bool is_point = w.size(2) == Dim(1) && w.size(3) == Dim(1);  // a matrix in either order
+  const bool is_permuted = is_permute(w, kToChannelsFirst);
+  if (!is_point && !is_permuted) return {};
+  const Value taps = is_permuted ? w.node().input(0) : w;
+  if (!is(taps, "reshape") || !is(taps.node().input(0), "dequantize")) return {};
+  const Node& matrix = taps.node().input(0).node();
+  const std::int64_t outputs = matrix.attributes().integer("outputs");
+  const bool by_output = matrix.attributes().flag("transposed") && taps.size(0) == Dim(outputs);
+  const bool is_int8 =
+      matrix.input(0).dtype() == DType::i8 && matrix.input(1).dtype() == DType::f32;
+  if (!by_output || !is_int8 || target.ops().find("integer_matmul") == nullptr) return {};
+  if (matrix.attributes().integer("inputs") > kernels::kMaxIntegerInputs) return {};
+  const bool is_last = is_permute(x, kToChannelsFirst);
+  const std::optional<IntegerRows> rows = scaled_levels(is_last ? x.node().input(0) : x, target);
+  if (!rows) return {};
+  const Value images = is_last ? rows->levels : permute(rows->levels, {0, 2, 3, 1});
+  Attributes attributes{
+      {"outputs", outputs},
+      {"kernel", std::vector<std::int64_t>{w.size(2).constant(), w.size(3).constant()}}};
+  for (const char* name : {"stride", "padding", "dilation"})
+    attributes.set(name, node.attributes().integers(name));
+  const Shape& shape = node.type(0).shape;
+  const Value step = broadcast_to(rows->scale, Shape{shape[0], shape[2], shape[3]});
+  const Value product =
+      target
+          .apply("integer_matmul", {images, step, matrix.input(0), matrix.input(1), rows->zero},
+                 std::move(attributes), {})
+          .output(0);
+  return permute(product, {0, 3, 1, 2});
 }
 
 // Rewrites matmul and grouped_matmul.
@@ -169,6 +241,11 @@ std::vector<Value> attend_narrow(const Node& node, const std::vector<Value>& inp
 
 Value rewrite(const Node& node, const std::vector<Value>& inputs, Graph& target) {
   if (node.instance() != 0) return {};
+  if (is(node, "conv2d")) return convolve_integers(node, inputs, target);
+  if (node.op().has(Trait::elementwise)) return in_channels_last(node, inputs, target);
+  const bool is_inverse = is(node, "permute") && is_permute(inputs[0], kToChannelsFirst) &&
+                          node.attributes().integers("order") == kToChannelsLast;
+  if (is_inverse) return inputs[0].node().input(0);
   if (is(node, "matmul") || is(node, "grouped_matmul"))
     return multiply_quantized(node, inputs, target);
   if (is(node, "take")) {

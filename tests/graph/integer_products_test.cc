@@ -1,5 +1,6 @@
 // Programs with activations that are rounded to bytes: their gradients, and their products with
 // quantised weights.
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -247,6 +248,69 @@ BOOST_AUTO_TEST_CASE(products_of_scaled_levels_subtract_their_zero_point) {
                                              plain.run(program, feeds)["y"]));
       }
     }
+  }
+}
+
+/// The weight [O, C, kh, kw] of a convolution as an int8 matrix of integers with scale 1.
+struct FedKernel {
+  QuantizedMatrix stored;
+  Value value;
+
+  FedKernel(Graph& graph, const std::string& name, const Sizes& sizes) {
+    const std::int64_t inputs = sizes[1] * sizes[2] * sizes[3], outputs = sizes[0];
+    stored = quantize_matrix(integer_matrix(QuantizedFormat::int8, inputs, outputs, 8),
+                             QuantizedFormat::int8, false);
+    const Value q = graph.input(name + ".q", ValueType{DType::i8, Shape(stored.q.sizes())});
+    const Value scale =
+        graph.input(name + ".s", ValueType{DType::f32, Shape(stored.scale.sizes())});
+    const Value matrix =
+        graph
+            .apply("dequantize", {q, scale},
+                   {{"inputs", inputs}, {"outputs", outputs}, {"transposed", true}})
+            .output(0);
+    value = permute(reshape(matrix, {outputs, sizes[2], sizes[3], sizes[1]}), {0, 3, 1, 2});
+  }
+  void feed(NamedTensors& feeds, const std::string& name) const {
+    feeds.emplace_back(name + ".q", stored.q);
+    feeds.emplace_back(name + ".s", stored.scale);
+  }
+};
+
+/// Rounds to u8 and back, as QuantizeLinear and DequantizeLinear do.
+Value rounded_to_bytes(const Value& x, double scale, double zero) {
+  const Value q = cast(clamp(round(x / scale) + zero, 0.0, 255.0), DType::u8);
+  return (cast(q, DType::f32) - zero) * scale;
+}
+
+// A residual block. Integers below 2^24, so that float arithmetic is exact.
+BOOST_AUTO_TEST_CASE(convolutions_of_bytes_stay_in_channels_last_order) {
+  Graph graph;
+  const Value x = graph.input("x", DType::u8, {"batch", 3, "height", "width"});
+  const FedKernel first(graph, "first", {20, 3, 3, 2}), second(graph, "second", {20, 20, 1, 1});
+  const FedKernel grouped(graph, "grouped", {20, 5, 1, 1});
+  const Value bias = graph.input("bias", DType::f32, {20});
+  const Value levels = (cast(x, DType::f32) - 100.0) * 0.5;
+  const Value a =
+      conv2d(levels, first.value, bias, {.stride = {2, 1}, .padding = {1, 0}, .dilation = {1, 2}});
+  const Value b = rounded_to_bytes(relu(a), 64, 3);
+  const Value c = rounded_to_bytes(conv2d(b, second.value) + b, 8192, 128);
+  Program program("predict"), floats("floats");
+  program.output("y", c);
+  floats.output("y", conv2d(b, grouped.value, {}, {.groups = 4}));
+  auto counts = counts_after_passes(program);
+  BOOST_TEST(counts["conv2d"] + counts["conv2d_fused"] == 0);
+  BOOST_TEST(counts["integer_matmul_fused"] == 2);
+  BOOST_TEST(counts["permute"] == 2);  // of x and y
+  counts = counts_after_passes(floats);
+  BOOST_TEST(counts["conv2d"] + counts["conv2d_fused"] == 1);
+  for (const auto& [batch, height, width] : {std::array<std::int64_t, 3>{1, 9, 12}, {3, 4, 5}}) {
+    NamedTensors feeds = {{"x", sample_indices({batch, 3, height, width}, 9, 256).to(DType::u8)},
+                          {"bias", integer_rows(1, 20).reshape({20})}};
+    first.feed(feeds, "first");
+    second.feed(feeds, "second");
+    Session session(graph), plain(graph, SessionOptions{.passes = false});
+    BOOST_TEST(testing::expect_same_bits(session.run(program, feeds)["y"],
+                                         plain.run(program, feeds)["y"]));
   }
 }
 

@@ -3,6 +3,8 @@
 // of two of them in f64.
 #include "weft/serialization/onnx/import/operators/quantized.h"
 
+#include <cstring>
+
 #include "weft/core/integer_range.h"
 #include "weft/graph/functions.h"
 #include "weft/ops/kernels/integer/integer_product.h"
@@ -91,43 +93,58 @@ DType dtype_unless_0(NodeImport& n, std::string_view name, DType otherwise) {
 
 // -- Weights --------------------------------------------------------------------------------------
 
-// Returns the value of an operand if it is an initialiser or otherwise known, without creating a
-// variable for an initialiser; an undefined tensor if the operand is absent.
+// Returns the value of an operand if it is known; an undefined tensor if the operand is absent.
 std::optional<Tensor> known_operand(NodeImport& n, std::size_t i) {
-  if (!n.has(i)) return Tensor();
-  const auto initializer = n.import().initializer(n.node().input(static_cast<int>(i)));
-  return initializer ? initializer : n.known(n.input(i));
+  return n.has(i) ? n.known_if_any(i) : Tensor();
 }
 
-// Returns a known matrix of 8 bits with one scale, or one scale per row or column, as variables in
-// the layout that products of integers read.
+// Returns weights [O, C, kh, kw] as a matrix [O, kh * kw * C].
+Tensor channels_last_rows(const Tensor& w) {
+  const std::int64_t channels = w.size(1), taps = w.size(2) * w.size(3);
+  Tensor rows = Tensor::empty(w.dtype(), {w.size(0), taps * channels});
+  for (std::int64_t to = 0; to < w.numel(); ++to) {
+    const std::int64_t c = to % channels, tap = to / channels % taps, o = to / channels / taps;
+    std::memcpy(rows.mutable_raw() + to, w.raw() + (o * channels + c) * taps + tap, 1);
+  }
+  return rows;
+}
+
+// Returns a known weight of 8 bits, a matrix or the weight of a 2-D convolution, with one scale, or
+// one scale per output, as variables in the layout that products of integers read.
 Value dequantized_weight(NodeImport& n, Value q) {
-  if (q.rank() != 2 || (q.dtype() != DType::i8 && q.dtype() != DType::u8)) return {};
+  const bool is_conv = q.rank() == 4;
+  if ((q.rank() != 2 && !is_conv) || (q.dtype() != DType::i8 && q.dtype() != DType::u8)) return {};
   if (n.integer("block_size", 0) != 0) return {};
-  const std::optional<Tensor> levels = n.known(q), scale = known_operand(n, 1);
+  if (dtype_unless_0(n, "output_dtype", DType::f32) != DType::f32) return {};
+  const std::optional<Tensor> known = n.known(q), scale = known_operand(n, 1);
   const std::optional<Tensor> zeros = known_operand(n, 2);
-  if (!levels || !scale || !zeros || scale->dtype() != DType::f32) return {};
-  const bool transposed = scale->numel() != 1 && n.axis("axis", 1, 2) == 0;
-  const std::int64_t inputs = levels->size(transposed ? 1 : 0);
-  const std::int64_t outputs = levels->size(transposed ? 0 : 1);
-  if (scale->rank() > 1 || (scale->numel() != 1 && scale->numel() != outputs)) return {};
-  const std::optional<Tensor> packed = int8_matrix(*levels, *zeros, transposed);
+  if (!known || known->numel() == 0 || !scale || !zeros) return {};
+  if (scale->dtype() != DType::f32 || scale->rank() > 1) return {};
+  const bool has_rows = scale->numel() != 1 && n.axis("axis", 1, q.rank()) == 0;
+  const bool transposed = is_conv || has_rows;
+  const Tensor levels = is_conv ? channels_last_rows(*known) : *known;
+  const std::int64_t inputs = levels.size(transposed ? 1 : 0);
+  const std::int64_t outputs = levels.size(transposed ? 0 : 1);
+  if (scale->numel() != 1 && (scale->numel() != outputs || has_rows != transposed)) return {};
+  const std::optional<Tensor> packed = int8_matrix(levels, *zeros, transposed);
   if (!packed) return {};
   Tensor scales =
       Tensor::zeros(DType::f32, quantized_scale_sizes(QuantizedFormat::int8, inputs, outputs));
-  for (std::int64_t j = 0; j < outputs; ++j) {
+  for (std::int64_t j = 0; j < outputs; ++j)
     scales.mutable_data<float>()[j] = scale->data<float>()[scale->numel() == 1 ? 0 : j];
-  }
   n.skip_attribute("axis");
-  n.skip_attribute("output_dtype");
   n.skip_input(1);
   n.skip_input(2);
   std::string name = n.node().input(0);
   constexpr std::string_view kSuffix = "_quantized";  // written by ONNX Runtime
   if (name.ends_with(kSuffix)) name.resize(name.size() - kSuffix.size());
-  return apply_op("dequantize",
-                  {n.add_buffer(name + ".q", *packed), n.add_buffer(name + ".scale", scales)},
-                  {{"inputs", inputs}, {"outputs", outputs}, {"transposed", transposed}});
+  const Value matrix = apply_op(
+      "dequantize", {n.add_buffer(name + ".q", *packed), n.add_buffer(name + ".scale", scales)},
+      {{"inputs", inputs}, {"outputs", outputs}, {"transposed", transposed}});
+  if (!is_conv) return matrix;
+  const Shape& shape = q.shape();
+  if (shape[2] == Dim(1) && shape[3] == Dim(1)) return reshape(matrix, shape);
+  return permute(reshape(matrix, Shape{shape[0], shape[2], shape[3], shape[1]}), {0, 3, 1, 2});
 }
 
 }  // namespace
