@@ -162,10 +162,10 @@ void run_group(const std::string& group, int least) {
 
 BOOST_AUTO_TEST_SUITE(backend)
 
-BOOST_AUTO_TEST_CASE(node) { run_group("node", 0); }
-BOOST_AUTO_TEST_CASE(simple) { run_group("simple", 0); }
-BOOST_AUTO_TEST_CASE(pytorch_converted) { run_group("pytorch-converted", 0); }
-BOOST_AUTO_TEST_CASE(pytorch_operator) { run_group("pytorch-operator", 0); }
+BOOST_AUTO_TEST_CASE(node) { run_group("node", 870); }
+BOOST_AUTO_TEST_CASE(simple) { run_group("simple", 17); }
+BOOST_AUTO_TEST_CASE(pytorch_converted) { run_group("pytorch-converted", 82); }
+BOOST_AUTO_TEST_CASE(pytorch_operator) { run_group("pytorch-operator", 35); }
 
 BOOST_AUTO_TEST_SUITE_END()
 

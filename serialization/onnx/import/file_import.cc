@@ -58,7 +58,7 @@ FileImport::FileImport(std::string file, std::shared_ptr<const onnx_proto::Model
     functions.emplace(
         std::tuple<std::string_view, std::string_view, std::string_view>(
             canonical_domain(function.domain()), function.name(), function.overload()),
-        &function);
+        FileFunction{&function, opsets_of(function.opset_import())});
   }
 }
 

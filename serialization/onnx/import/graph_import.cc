@@ -154,7 +154,12 @@ void GraphImport::node(const onnx_proto::Node& node, int number) {
     if (&graph().building() != &graph() && computes_sizes(node)) outside.emplace(graph());
     define_outputs(node, translate(node));
   } catch (const Error& e) {
-    const std::string message = fmt::format("{}:{}, {}: {}", file_.path, number, name, e.what());
+    // Of deeply nested functions and bodies, the message names the outermost and the innermost.
+    const bool is_innermost = std::string_view(e.what()).find(file_.path) != 0;
+    const std::string message =
+        is_innermost || file_.depth < 3
+            ? fmt::format("{}:{}, {}: {}", file_.path, number, name, e.what())
+            : std::string(e.what());
     // Files that cannot be read and exhausted memory keep their types.
     if (dynamic_cast<const IoError*>(&e) != nullptr ||
         dynamic_cast<const StateError*>(&e) != nullptr)

@@ -10,6 +10,7 @@
 #include "weft/graph/functions.h"
 #include "weft/serialization/onnx/import/graph_import.h"
 #include "weft/serialization/onnx/import/operators.h"
+#include "weft/serialization/onnx/import/operators/dims.h"
 
 namespace weft::onnx {
 namespace {
@@ -322,6 +323,8 @@ std::vector<ImportedValue> scan_sequences(NodeImport& n) {
     const Value moved = move_axis(x, n.normalised_axis(axes[i], x.rank()), 0);
     sequences.push_back(directions[i] == 1 && !reverse ? flip(moved, {0}) : moved);
   }
+  for (const Value& sequence : sequences)
+    require_equal(n, sequences[0].size(0), sequence.size(0));
   std::vector<Value> results =
       run_scan(n, {operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(states)},
                sequences, reverse);
