@@ -221,6 +221,10 @@ OnnxModel read_onnx(const std::string& path, const OnnxReadOptions& options) {
       return onnx::ModelImport(path, model, options, fixed).read();
     } catch (const onnx::FixInput& input) {
       fixed.push_back(input.name);
+    } catch (const Error& e) {
+      const std::string_view message = e.what();
+      onnx::throw_for_file(
+          e, message.find(path) == 0 ? std::string(message) : fmt::format("{}: {}", path, message));
     }
   }
 }

@@ -38,6 +38,12 @@ void bind_node(onnx_proto::Node& node, Find find) {
 
 }  // namespace
 
+void throw_for_file(const Error& e, const std::string& message) {
+  if (dynamic_cast<const IoError*>(&e) != nullptr || dynamic_cast<const StateError*>(&e) != nullptr)
+    e.rethrow_as(message);
+  throw FormatError(message);
+}
+
 FileImport::FileImport(std::string file, std::shared_ptr<const onnx_proto::Model> model,
                        const OnnxReadOptions& read_options)
     : path(std::move(file)),

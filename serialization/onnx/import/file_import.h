@@ -8,6 +8,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "weft/core/error.h"
 #include "weft/serialization/onnx/import/known_values.h"
 #include "weft/serialization/onnx/model_file.h"
 #include "weft/serialization/onnx/onnx.h"
@@ -20,6 +21,10 @@ namespace weft::onnx {
 struct FixInput {
   std::string name;
 };
+
+/// Throws FormatError with this message, or an error of the type of `e` if a file cannot be read or
+/// memory is exhausted.
+[[noreturn]] void throw_for_file(const Error& e, const std::string& message);
 
 struct FileFunction {
   const onnx_proto::Function* function = nullptr;

@@ -160,11 +160,7 @@ void GraphImport::node(const onnx_proto::Node& node, int number) {
         is_innermost || file_.depth < 3
             ? fmt::format("{}:{}, {}: {}", file_.path, number, name, e.what())
             : std::string(e.what());
-    // Files that cannot be read and exhausted memory keep their types.
-    if (dynamic_cast<const IoError*>(&e) != nullptr ||
-        dynamic_cast<const StateError*>(&e) != nullptr)
-      e.rethrow_as(message);
-    throw FormatError(message);
+    throw_for_file(e, message);
   }
 }
 
