@@ -173,11 +173,11 @@ Values attentions(Graph& g, NamedTensors& feeds) {
 }
 
 Values sorting_and_indices(Graph& g, NamedTensors& feeds) {
-  const Value x = fed(g, feeds, "x", numbers({4, 5}), {"n"});
+  const Value x = fed(g, feeds, "x", numbers({4, 5}), {"n", "m"});
   const Value ids = fed(g, feeds, "ids", list<std::int64_t>({3, 0, 3}), {"k"});
   const Value start = fed(g, feeds, "start", list<std::int32_t>({1, 2}));
   const Value picked = take(x, ids);
-  return {sort(x, 1).values,
+  return {sort(x, 0).values,
           sort(x, 1, true).indices,
           topk(x, 2).values,
           index_add(x, ids, picked),
