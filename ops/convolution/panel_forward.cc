@@ -15,13 +15,15 @@ namespace {
 using kernels::ConvGeometry;
 using kernels::GemmEngine;
 
-// The number of positions in a tile. The packed patches of a depth block and the tile of the result
-// fit into the L2 cache.
+// The maximum number of positions in a tile. The packed patches of a depth block and the tile of
+// the result fit into the L2 cache.
 constexpr std::int64_t kTilePositions = 128;
-// The desired number of tiles, which keeps several workers busy.
-constexpr std::int64_t kWantedTiles = 24;
-// Products with fewer multiply-adds (about 50 us of work) are not divided further.
-constexpr double kSmallProduct = 2e6;
+// The desired number of tiles. With fewer tiles, tiles are narrower, and then divided into output
+// channels, for each of which the patches are packed again. Tiles of the same positions follow one
+// another, so that a worker reads and writes the same part of the images in every layer: a store to
+// a cache line that two cores have read takes ten times as long as a store to another line.
+constexpr std::int64_t kWantedTiles = 12;
+constexpr std::int64_t kMinOuts = 128;
 // The speed of a worker, and the work in a chunk.
 constexpr double kProductsPerNs = 40, kProductsPerChunk = 5e5;
 constexpr double kPackedPerNs = 4, kPackedPerChunk = 1 << 14;
@@ -34,10 +36,9 @@ struct PanelProduct {
   const GemmEngine& engine;
   std::int64_t outs, depth, positions;
   std::int64_t tile_positions = 0, tile_outs = 0;
-  bool shares_patches = false, is_packed_before = false;
-  // Offsets in the shared scratch.
-  std::size_t weights = 0, patches = 0;
-  std::size_t slot = 0;  // offset in the worker's scratch
+  bool is_packed_before = false;
+  std::size_t weights = 0;  // offset in the shared scratch
+  std::size_t patches = 0;  // offset in the worker's scratch
 
   explicit PanelProduct(const ConvGeometry& geometry)
       : g(geometry),
@@ -49,15 +50,13 @@ struct PanelProduct {
       g.width = g.out_width = g.plane();
       g.height = g.out_height = 1;
     }
-    const std::int64_t tiles = divide_up(positions, kTilePositions);
-    tile_positions = round_up(divide_up(positions, tiles), engine.column_panel);
-    tile_outs = outs;
-    const std::int64_t all = g.images * g.groups * position_tiles();
-    if (all < kWantedTiles && multiply_adds() > kSmallProduct) {
-      tile_outs =
-          std::min(outs, round_up(divide_up(outs, divide_up(kWantedTiles, all)), engine.row_panel));
-      shares_patches = tile_outs < outs;
-    }
+    const std::int64_t panel = engine.column_panel;
+    tile_positions = round_up(std::min(positions, kTilePositions), panel);
+    while (tile_positions > panel && products() * position_tiles() < kWantedTiles)
+      tile_positions = round_up(tile_positions / 2, panel);
+    const std::int64_t parts = divide_up(kWantedTiles, products() * position_tiles());
+    tile_outs = round_up(std::clamp(divide_up(outs, parts), std::min(kMinOuts, outs), outs),
+                         engine.row_panel);
   }
 
   double multiply_adds() const {
@@ -69,27 +68,19 @@ struct PanelProduct {
   std::int64_t out_tiles() const { return divide_up(outs, tile_outs); }
   std::int64_t blocks() const { return divide_up(depth, engine.depth_block); }
   std::int64_t row_panels() const { return divide_up(outs, engine.row_panel); }
-  std::int64_t column_panels() const { return divide_up(positions, engine.column_panel); }
   std::int64_t block_depth(std::int64_t block) const {
     return std::min(engine.depth_block, depth - block * engine.depth_block);
   }
-  // Returns the offset of a panel in the packed blocks of an operand, which follow one another.
-  // `panels` is the number of panels of each block.
+  // Returns the offset of a panel in the packed weights of a group. Blocks follow one another.
   std::size_t a_panel(std::int64_t block, std::int64_t panel) const {
     return static_cast<std::size_t>(block * row_panels()) *
                engine.a_panel_bytes(engine.depth_block) +
            static_cast<std::size_t>(panel) * engine.a_panel_bytes(block_depth(block));
   }
-  std::size_t b_panel(std::int64_t block, std::int64_t panel) const {
-    return static_cast<std::size_t>(block * column_panels()) *
-               engine.b_panel_bytes(engine.depth_block) +
-           static_cast<std::size_t>(panel) * engine.b_panel_bytes(block_depth(block));
-  }
   std::size_t group_weights_bytes() const { return a_panel(blocks() - 1, row_panels()); }
   std::size_t weights_bytes() const {
     return static_cast<std::size_t>(g.groups) * group_weights_bytes();
   }
-  std::size_t product_patches_bytes() const { return b_panel(blocks() - 1, column_panels()); }
   std::size_t tile_patches_bytes() const {
     return static_cast<std::size_t>(divide_up(tile_positions, engine.column_panel)) *
            engine.b_panel_bytes(block_depth(0));
@@ -109,24 +100,6 @@ struct PanelProduct {
     }
   }
 
-  const T* image(const KernelRun& run, std::int64_t product) const {
-    return run.in<T>(0) + product * g.group_channels() * g.plane();
-  }
-
-  // Packs the panel `index` of the patches, counted over all products.
-  void pack_shared_patches(const KernelRun& run, std::int64_t index) const {
-    const std::int64_t product = index / column_panels(), panel = index % column_panels();
-    const std::int64_t begin = panel * engine.column_panel;
-    const std::int64_t end = std::min(begin + engine.column_panel, positions);
-    std::byte* const to =
-        run.shared_scratch + patches + static_cast<std::size_t>(product) * product_patches_bytes();
-    for (std::int64_t block = 0; block < blocks(); ++block) {
-      kernels::pack_patches(g, image(run, product), block * engine.depth_block, block_depth(block),
-                            begin, end, engine.b_panel_bytes(block_depth(block)),
-                            to + b_panel(block, panel));
-    }
-  }
-
   // Computes the tile `index`, counted over all products, in the result `c`.
   OutputTile multiply(const KernelRun& run, T* c, std::int64_t index) const {
     const std::int64_t out = index % out_tiles() * tile_outs;
@@ -138,20 +111,15 @@ struct PanelProduct {
     const std::byte* const packed_weights =
         (is_packed_before ? run.packed : run.shared_scratch + weights) +
         static_cast<std::size_t>(product % g.groups) * group_weights_bytes();
-    const std::byte* const shared_patches =
-        run.shared_scratch + patches + static_cast<std::size_t>(product) * product_patches_bytes();
-    std::byte* const own_patches = run.slot_scratch + slot;
+    const T* const image = run.in<T>(0) + product * g.group_channels() * g.plane();
+    std::byte* const packed_patches = run.slot_scratch + patches;
     for (std::int64_t block = 0; block < blocks(); ++block) {
+      kernels::pack_patches(g, image, block * engine.depth_block, block_depth(block), begin,
+                            begin + columns, engine.b_panel_bytes(block_depth(block)),
+                            packed_patches);
       kernels::PackedBlock a, b;
       a.panels = packed_weights + a_panel(block, out / engine.row_panel);
-      b.panels = own_patches;
-      if (shares_patches) {
-        b.panels = shared_patches + b_panel(block, begin / engine.column_panel);
-      } else {
-        kernels::pack_patches(g, image(run, product), block * engine.depth_block,
-                              block_depth(block), begin, begin + columns,
-                              engine.b_panel_bytes(block_depth(block)), own_patches);
-      }
+      b.panels = packed_patches;
       engine.multiply(a, b, rows, columns, block_depth(block), c, positions, block > 0, nullptr);
     }
     return {.item = product / g.groups,
@@ -187,16 +155,11 @@ Kernel panel_forward(const KernelRequest& request, const ConvGeometry& geometry,
                      const std::shared_ptr<const Epilogue>& epilogue) {
   PanelProduct<T> p(geometry);
   Kernel kernel;
-  std::size_t shared = epilogue == nullptr ? 0 : aligned_size(epilogue->shared_scratch());
-  p.slot = epilogue == nullptr ? 0 : aligned_size(epilogue->slot_scratch());
+  p.weights = epilogue == nullptr ? 0 : aligned_size(epilogue->shared_scratch());
+  p.patches = epilogue == nullptr ? 0 : aligned_size(epilogue->slot_scratch());
   p.is_packed_before = request.inputs[1].constant;
-  p.weights = shared;
-  if (!p.is_packed_before) shared += aligned_size(p.weights_bytes());
-  p.patches = shared;
-  if (p.shares_patches)
-    shared += static_cast<std::size_t>(p.products()) * p.product_patches_bytes();
-  kernel.shared_scratch = shared;
-  kernel.slot_scratch = p.slot + (p.shares_patches ? 0 : p.tile_patches_bytes());
+  kernel.shared_scratch = p.weights + (p.is_packed_before ? 0 : p.weights_bytes());
+  kernel.slot_scratch = p.patches + p.tile_patches_bytes();
 
   const auto weight_elements = static_cast<double>(p.g.groups * p.outs * p.depth);
   const std::int64_t weight_panels = p.g.groups * p.row_panels();
@@ -221,12 +184,6 @@ Kernel panel_forward(const KernelRequest& request, const ConvGeometry& geometry,
               [p](const KernelRun& run, std::int64_t i) {
                 p.pack_weights(run.inputs[1], run.shared_scratch + p.weights, i);
               });
-  }
-  if (p.shares_patches) {
-    add_phase(kernel, p.products() * p.column_panels(),
-              static_cast<double>(p.products() * p.positions) * static_cast<double>(p.depth),
-              kPackedPerNs, kPackedPerChunk,
-              [p](const KernelRun& run, std::int64_t i) { p.pack_shared_patches(run, i); });
   }
   add_phase(kernel, p.products() * p.position_tiles() * p.out_tiles(), p.multiply_adds(),
             kProductsPerNs, kProductsPerChunk,

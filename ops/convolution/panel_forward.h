@@ -14,9 +14,8 @@ namespace weft {
 /// not null, it runs on the tiles of the result. The weights are packed once if they are constant,
 /// and otherwise in every run. The bits of an element depend only on its patch and its weights.
 ///
-/// The product of weights and patches is divided into tiles of positions, for which a worker packs
-/// the patches. If there are few positions, they are packed for all workers first, and the tiles
-/// divide the output channels.
+/// The product of weights and patches is divided into tiles of positions and output channels. For
+/// each of them, a worker packs the patches into its scratch.
 template <class T>
 Kernel panel_forward(const KernelRequest& request, const kernels::ConvGeometry& geometry,
                      const std::shared_ptr<const Epilogue>& epilogue);

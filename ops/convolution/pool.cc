@@ -3,6 +3,7 @@
 
 #include "weft/ops/builtin.h"
 #include "weft/ops/convolution/window.h"
+#include "weft/ops/kernels/convolution/max_pool.h"
 #include "weft/ops/kernels/convolution/pool.h"
 
 namespace weft {
@@ -98,6 +99,11 @@ Kernel make_max_pool(const KernelRequest& r) {
   const bool values = r.has_output(0), places = r.has_output(1);
   return plane_kernel(g, r.inputs[0].sizes, [=](const KernelRun& run, std::int64_t plane) {
     const std::int64_t positions = g.out_height * g.out_width;
+    if (values && !places) {
+      kernels::max_pool_values(g, run.in<T>(0) + plane * g.height * g.width,
+                               run.out<T>(0) + plane * positions);
+      return;
+    }
     kernels::max_pool_plane(g, run.in<T>(0) + plane * g.height * g.width,
                             values ? run.out<T>(0) + plane * positions : nullptr,
                             places ? run.out<std::int64_t>(1) + plane * positions : nullptr);

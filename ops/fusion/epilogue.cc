@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "weft/core/error.h"
+#include "weft/ops/kernels/elementwise/sum_rows.h"
 
 namespace weft {
 namespace {
@@ -62,6 +64,7 @@ Epilogue::Epilogue(const KernelRequest& request, std::size_t first, bool keep_fi
       first_(first),
       keep_first_(keep_first) {
   const OperandSpec& product = request.outputs[0];
+  dtype_ = product.dtype;
   element_size_ = dtype_size(product.dtype);
   product_bytes_ = static_cast<std::size_t>(product.numel()) * element_size_;
   columns_ = product.sizes.back();
@@ -106,6 +109,29 @@ Epilogue::Epilogue(const KernelRequest& request, std::size_t first, bool keep_fi
   if (request.has_output(0)) product_in_ = 0;
   keeps_in_scratch_ = keep_first && request.has_output(0) && !request.has_output(1);
   interpreter_ = std::make_unique<TileInterpreter>(program_, dtypes, scalars, needed);
+  find_sum(dtypes);
+}
+
+void Epilogue::find_sum(const std::vector<DType>& dtypes) {
+  const bool one_dtype =
+      std::all_of(dtypes.begin(), dtypes.end(), [&](DType dtype) { return dtype == dtype_; });
+  if (!one_dtype || (dtype_ != DType::f32 && dtype_ != DType::f64)) return;
+  if (program_.results != std::vector<int>{program_.values() - 1}) return;
+  int last = 0;  // the sum of the previous steps
+  for (const TileStep& step : program_.steps) {
+    if (ends_with_relu_) return;
+    ends_with_relu_ = step.op->name == "relu" && step.operands[0] == last;
+    if (!ends_with_relu_) {
+      if (step.op->name != "add") return;
+      const auto other = std::find_if(step.operands.begin(), step.operands.end(),
+                                      [&](int v) { return v != last; });
+      if (std::count(step.operands.begin(), step.operands.end(), last) != 1) return;
+      if (*other == 0 || *other >= program_.inputs) return;
+      sums_.push_back(static_cast<std::size_t>(*other));
+    }
+    last = program_.inputs + static_cast<int>(&step - program_.steps.data());
+  }
+  is_sum_ = sums_.size() <= kernels::kMaxSumOperands;
 }
 
 void Epilogue::run(const KernelRun& run, const OutputTile& tile, std::int64_t row) const {
@@ -131,6 +157,19 @@ void Epilogue::run(const KernelRun& run, const OutputTile& tile, std::int64_t ro
     }
     out[r] = run.out<std::byte>(r + 1) + position * result_size_[r];
     out_stride[r] = columns_ * result_size_[r];
+  }
+  if (is_sum_) {
+    std::array<kernels::SumOperand, kernels::kMaxSumOperands> operands;
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      const Operand& o = operands_[sums_[i] - 1];
+      operands[i] = {.data = in[sums_[i]],
+                     .row_stride = in_stride[sums_[i]],
+                     .is_single = o.per_element == 0 && o.per_column == 0};
+    }
+    if (out[0] == nullptr) return;
+    kernels::sum_rows(dtype_, in[0], in_stride[0], operands.data(), sums_.size(), ends_with_relu_,
+                      out[0], out_stride[0], tile.rows, tile.columns);
+    return;
   }
   interpreter_->run_block({.in = in.data(),
                            .in_stride = in_stride.data(),

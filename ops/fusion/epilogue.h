@@ -94,6 +94,10 @@ class Epilogue {
   }
 
  private:
+  /// If the program adds operands to the product and then applies at most relu, in the dtype of the
+  /// product, sets sums_ to the operands in order. Such programs run on all rows of a tile at once.
+  void find_sum(const std::vector<DType>& dtypes);
+
   struct Operand {  // strides in bytes
     std::ptrdiff_t per_element = 0, per_column = 0, per_channel = 0;
   };
@@ -106,6 +110,9 @@ class Epilogue {
   std::vector<Operand> operands_;
   std::vector<std::ptrdiff_t> result_size_;
   int product_in_ = -1;
+  DType dtype_ = DType::f32;       // of the product
+  std::vector<std::size_t> sums_;  // inputs of the program
+  bool is_sum_ = false, ends_with_relu_ = false;
   std::unique_ptr<TileInterpreter> interpreter_;
 };
 

@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(fused_steps_and_packed_weights_give_the_bits_of_separate_op
   const Attributes add_twice{
       {"padding", Ints{1, 1}},
       {"program", std::string("%3 = add(%0, %1); %4 = add(%3, %2); return %4")}};
-  for (const Sizes& x : std::vector<Sizes>{{1, 70, 9, 8}, {2, 8, 40, 31}}) {
+  for (const Sizes& x : std::vector<Sizes>{{1, 70, 9, 8}, {2, 8, 40, 31}, {1, 60, 7, 7}}) {
     samples.push_back({{sample_uniform(x, 1), sample_uniform({50, x[1], 3, 3}, 2),
                         sample_uniform({50, 1, 1}, 3), sample_uniform({x[0], 50, x[2], x[3]}, 4)},
                        add_twice});

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "weft/ops/op.h"
+#include "weft/testing/simd_targets.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -37,9 +38,47 @@ void for_places(const PoolCase& c, const Sizes& out, Fn fn) {
   }
 }
 
+// Returns the maxima as computed for a graph that does not read the positions.
+Tensor maxima_alone(const Tensor& x, const Attributes& attributes, const Sizes& sizes) {
+  const OpRecord& op = builtin_ops()->at("max_pool2d");
+  KernelRequest request;
+  request.inputs = {{x.dtype(), x.sizes()}};
+  request.outputs = {{x.dtype(), sizes}, {DType::i64, sizes, false}};
+  request.attributes = op.complete(attributes);
+  Tensor out = Tensor::empty(x.dtype(), sizes);
+  const void* const in[] = {x.raw()};
+  void* const to[] = {out.mutable_raw(), nullptr};
+  const Kernel kernel = op.kernel(request);
+  for (const Phase& phase : kernel.phases)
+    for (std::int64_t i = 0; i < phase.chunks; ++i) phase.body({.inputs = in, .outputs = to}, i);
+  return out;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(pool_ops)
+
+BOOST_AUTO_TEST_CASE(maxima_have_the_same_bits_without_their_positions) {
+  std::vector<PoolCase> cases = pool_cases();
+  for (const std::int64_t stride : {1, 2, 3})
+    cases.push_back({{1, 2, 9, 75}, {3, 3}, {2, stride}, {1, 1}});
+  testing::for_each_simd_target([&](const char* target) {
+    for (const PoolCase& c : cases) {
+      for (const DType dtype : {DType::f32, DType::f64}) {
+        // Few values, so that there are ties, zeros of both signs and NaNs.
+        Tensor x = sample_indices(c.x, 5, 3).to(dtype);
+        for (std::int64_t i = 0; i < x.numel(); ++i) {
+          const double value = x.at(i) == 1 ? -0.0 : x.at(i) == 4 && i % 7 == 0 ? NAN : x.at(i);
+          if (dtype == DType::f32) x.mutable_data<float>()[i] = static_cast<float>(value);
+          if (dtype == DType::f64) x.mutable_data<double>()[i] = value;
+        }
+        const Tensor want = evaluate_op(builtin_ops()->at("max_pool2d"), {x}, attributes(c))[0];
+        BOOST_TEST(bitwise_equal(maxima_alone(x, attributes(c), want.sizes()), want),
+                   to_string(c.x) << " on " << target);
+      }
+    }
+  });
+}
 
 BOOST_AUTO_TEST_CASE(max_pool_returns_maxima_and_their_positions) {
   for (const PoolCase& c : pool_cases()) {

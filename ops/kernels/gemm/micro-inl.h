@@ -151,6 +151,40 @@ auto choose_micro_kernel(int64_t rows, int64_t columns) {
                                                         : micro_kernel<third, 2, kPackedA, T>);
 }
 
+/// True if the last columns of B are multiplied with the vectors of a panel of A. This takes a
+/// third of the time of a vector of columns of which at most kFewColumns are used.
+template <class T>
+inline constexpr bool kHasFewColumns =
+    kSafeMasks<T>&& kPanelRows <= kVectorLanes<T>&& kPanelRows > kVectorLanes<T> / 2;
+inline constexpr int64_t kFewColumns = 4;
+
+/// Computes the last, at most kFewColumns columns from panels of A and B: the bits of micro_kernel.
+/// kFewColumns columns of the panel of B are read.
+template <class T>
+HWY_NOINLINE void few_columns_kernel(int64_t depth, const T* HWY_RESTRICT a,
+                                     const T* HWY_RESTRICT b, T* HWY_RESTRICT c, int64_t c_stride,
+                                     int64_t rows, int64_t columns, bool add) {
+  const Full<T> d;
+  const auto mask = hn::FirstN(d, kPanelRows);
+  hn::Vec<Full<T>> sum[kFewColumns];
+#pragma GCC unroll 4
+  for (auto& s : sum) s = hn::Zero(d);
+  for (int64_t p = 0; p < depth; ++p, a += kPanelRows, b += kPanelColumns<T>) {
+    const auto av = hn::MaskedLoad(mask, d, a);
+#pragma GCC unroll 4
+    for (int64_t j = 0; j < kFewColumns; ++j) sum[j] = hn::MulAdd(hn::Set(d, b[j]), av, sum[j]);
+  }
+  HWY_ALIGN T tile[kVectorLanes<T> * kFewColumns];
+#pragma GCC unroll 4
+  for (int64_t j = 0; j < kFewColumns; ++j) hn::Store(sum[j], d, tile + j * kVectorLanes<T>);
+  for (int64_t r = 0; r < rows; ++r, c += c_stride) {
+    for (int64_t j = 0; j < columns; ++j) {
+      const T value = tile[j * kVectorLanes<T> + r];
+      c[j] = add ? c[j] + value : value;
+    }
+  }
+}
+
 /// Computes C = A B, or C += A B if `add`, for one block of packed panels. The distances between
 /// panels are a_bytes and b_bytes. If `a_stride` is not 0, A is not packed: its rows are contiguous
 /// and have this distance, and their number is a multiple of kPanelRows / 3.
@@ -163,17 +197,30 @@ void multiply_panels(const std::byte* a, size_t a_bytes, int64_t a_stride, const
   if (a_stride != 0) a_bytes = static_cast<size_t>(kPanelRows * a_stride) * sizeof(T);
   for (int64_t j = 0; j < columns; j += kPanelColumns<T>, b += b_bytes) {
     const int64_t width = HWY_MIN(static_cast<int64_t>(kPanelColumns<T>), columns - j);
+    int64_t few = 0;
+    if constexpr (kHasFewColumns<T>) {
+      if (a_stride == 0 && width % kVectorLanes<T> <= kFewColumns) few = width % kVectorLanes<T>;
+    }
     const std::byte* a_panel = a;
     // Memory after the last panel may be the scratch of another worker, which must not be
     // prefetched: a later write to lines that two cores have read takes about 30 ns per line.
     const std::byte* next_b = width == kPanelColumns<T> && j + width < columns ? b + b_bytes : b;
     for (int64_t i = 0; i < rows; i += kPanelRows, a_panel += a_bytes) {
       const int64_t height = HWY_MIN(static_cast<int64_t>(kPanelRows), rows - i);
-      const auto kernel = a_stride != 0 ? choose_micro_kernel<false, T>(height, width)
-                                        : choose_micro_kernel<true, T>(height, width);
+      if constexpr (kHasFewColumns<T>) {
+        if (few > 0) {
+          few_columns_kernel(depth, reinterpret_cast<const T*>(a_panel),
+                             reinterpret_cast<const T*>(b) + width - few,
+                             c + i * c_stride + j + width - few, c_stride, height, few, add);
+        }
+      }
+      if (few == width) continue;
+      const auto kernel = a_stride != 0 ? choose_micro_kernel<false, T>(height, width - few)
+                                        : choose_micro_kernel<true, T>(height, width - few);
       const std::byte* next_a = i + kPanelRows < rows ? a_panel + a_bytes : a;
       kernel(depth, reinterpret_cast<const T*>(a_panel), a_stride, reinterpret_cast<const T*>(b),
-             c + i * c_stride + j, c_stride, height, width, add, reinterpret_cast<const T*>(next_a),
+             c + i * c_stride + j, c_stride, height, width - few, add,
+             reinterpret_cast<const T*>(next_a),
              reinterpret_cast<const T*>(next_b) +
                  i / kPanelRows % parts * (depth / 4) * (64 / sizeof(T)));
     }
