@@ -190,6 +190,7 @@ BOOST_AUTO_TEST_CASE(settings_that_weft_cannot_compute_are_rejected_by_name) {
              17,
              {i64({}, {1 << 20}), i64({}, {1 << 20}), ten, f32({}, {0}), f32({}, {1})}},
             "MelWeightMatrix with more than 2^26 weights is not supported"},
+           {{"HannWindow", 17, {i64({0}, {})}}, "operand 0 has 0 elements instead of one"},
            {{"RandomNormalLike", 13, {x}}, "RandomNormalLike"},
            {{"Bernoulli", 15, {x}}, "Bernoulli"},
        }) {

@@ -283,13 +283,17 @@ BOOST_AUTO_TEST_CASE(operators_of_a_symbolic_batch) {
   const OnnxModel model = read_model(
       GraphBuilder()
           .input("x", DType::f32, {"batch", std::int64_t{2}, std::int64_t{2}})
-          .initializer("s", f32({2}, {1, 2}))
+          .initializer("zero", i64({1}, {0}))
           .node("MeanVarianceNormalization", {"x"}, {"a"}, {attribute("axes", Integers{0, 2})})
           .node("LRN", {"a"}, {"b"}, {attribute("size", 3)})
           .node("Softmax", {"b"}, {"c"})
           .node("Hardmax", {"c"}, {"d"}, {attribute("axis", 0)})
           .node("Det", {"x"}, {"e"})
           .node("ArgMax", {"x"}, {"f"}, {attribute("select_last_index", 1)})
+          .node("Shape", {"x"}, {"shape"})
+          .node("Gather", {"shape", "zero"}, {"k"})
+          .node("TopK", {"e", "k"}, {"g", "h"}, {attribute("largest", 0)})
+          .output("h")
           .output("d")
           .output("e")
           .output("f"));
@@ -297,6 +301,7 @@ BOOST_AUTO_TEST_CASE(operators_of_a_symbolic_batch) {
       run_model(model, {{"x", f32({3, 2, 2}, {1, 2, 3, 5, 4, 9, 2, 2, 3, 9, 2, 2})}});
   BOOST_TEST(expect_close(results["e"], f32({3}, {-1, -10, -12})));
   BOOST_TEST(results["f"].to_vector<std::int64_t>() == (std::vector<std::int64_t>{1, 2, 0, 0}));
+  BOOST_TEST(results["h"].to_vector<std::int64_t>() == (std::vector<std::int64_t>{2, 1, 0}));
   BOOST_TEST(results["d"].sizes() == (Sizes{3, 2, 2}));
 }
 

@@ -25,6 +25,13 @@ std::vector<std::int64_t> integers_of(const Tensor& tensor, std::string_view wha
   return tensor.to(DType::i64).to_vector<std::int64_t>();
 }
 
+// Returns the only element of operand `i`.
+template <class T>
+T only(const std::vector<T>& values, std::size_t i) {
+  if (values.size() == 1) return values[0];
+  throw FormatError(fmt::format("operand {} has {} elements instead of one", i, values.size()));
+}
+
 }  // namespace
 
 NodeImport::NodeImport(GraphImport& import, const onnx_proto::Node& node, std::int64_t opset)
@@ -224,12 +231,7 @@ double NodeImport::known_real(std::size_t i) {
   return tensor.at(0);
 }
 
-std::int64_t NodeImport::known_integer(std::size_t i) {
-  const std::vector<std::int64_t> values = known_integers(i);
-  if (values.size() != 1)
-    throw FormatError(fmt::format("operand {} has {} elements instead of one", i, values.size()));
-  return values[0];
-}
+std::int64_t NodeImport::known_integer(std::size_t i) { return only(known_integers(i), i); }
 
 std::vector<Dim> NodeImport::sizes(std::size_t i) {
   if (const auto tensor = known_if_any(i)) {
@@ -239,6 +241,8 @@ std::vector<Dim> NodeImport::sizes(std::size_t i) {
   if (const auto dims = import_.file().known.dims(input(i))) return *dims;
   unknown(i);
 }
+
+Dim NodeImport::size(std::size_t i) { return only(sizes(i), i); }
 
 std::optional<std::vector<std::int64_t>> NodeImport::operand_or_attribute(std::size_t i,
                                                                           std::string_view name) {

@@ -84,6 +84,8 @@ class NodeImport {
   std::int64_t known_integer(std::size_t i);
   /// Returns the elements of an integer operand as sizes. Throws FormatError as known_input() does.
   std::vector<Dim> sizes(std::size_t i);
+  /// As above, for an operand with one element.
+  Dim size(std::size_t i);
   /// Returns operand `i` if it exists, otherwise the attribute: `axes` and similar settings are
   /// attributes in old opsets and operands in new ones.
   std::optional<std::vector<std::int64_t>> operand_or_attribute(std::size_t i,

@@ -119,9 +119,8 @@ std::vector<ImportedValue> scatter_elements(NodeImport& n) {
 std::vector<ImportedValue> one_hot_values(NodeImport& n) {
   const Value given = n.input(0), values = n.input(2);
   const int axis = n.axis("axis", -1, given.rank() + 1);
-  const Dim depth = is_floating(n.input(1).dtype())
-                        ? Dim(static_cast<std::int64_t>(n.known_real(1)))
-                        : n.sizes(1).at(0);
+  const Dim depth =
+      is_floating(n.input(1).dtype()) ? Dim(static_cast<std::int64_t>(n.known_real(1))) : n.size(1);
   // Indices outside of [-depth, depth) match no class.
   const Value index = unsqueeze(wrapped_index(n, cast(given, DType::i64), depth), axis);
   Shape classes(std::vector<Dim>(static_cast<std::size_t>(index.rank()), Dim(1)));

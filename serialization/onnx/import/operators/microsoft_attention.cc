@@ -194,7 +194,7 @@ std::vector<ImportedValue> group_query_attention(NodeImport& n) {
   if (n.has(3)) {
     // The caches have the size of the longest text, or are buffers with room for more.
     const Value past_keys = widened(n.input(3)), past_values = widened(n.input(4));
-    const Dim past = past_keys.size(2), total = max(n.sizes(6).at(0), past);
+    const Dim past = past_keys.size(2), total = max(n.size(6), past);
     const auto append = [&](Value cache, Value added) {
       if (total != past) cache = pad(cache, {{0, 0}, {0, 0}, {0, total - past}, {0, 0}});
       return tensor_scatter(cache, added, start);

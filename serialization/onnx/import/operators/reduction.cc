@@ -134,7 +134,7 @@ std::vector<ImportedValue> cumulative_sum(NodeImport& n) {
 
 std::vector<ImportedValue> top_k(NodeImport& n) {
   const Value x = n.input(0);
-  const Dim k = n.opset() < 10 ? Dim(n.integer("k")) : n.sizes(1).at(0);
+  const Dim k = n.opset() < 10 ? Dim(n.integer("k")) : n.size(1);
   const int axis = n.axis("axis", -1, x.rank());
   const bool largest = n.flag("largest", true);
   n.skip_attribute("sorted");  // an unsorted result may have any order

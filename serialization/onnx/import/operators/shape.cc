@@ -181,8 +181,7 @@ std::vector<ImportedValue> tile_values(NodeImport& n) {
   const Value x = n.input(0);
   if (n.opset() >= 6) return {tiled(x, n.sizes(1))};
   std::vector<Dim> repeats(static_cast<std::size_t>(x.rank()), Dim(1));
-  repeats[static_cast<std::size_t>(n.normalised_axis(n.known_integer(2), x.rank()))] =
-      n.sizes(1).at(0);
+  repeats[static_cast<std::size_t>(n.normalised_axis(n.known_integer(2), x.rank()))] = n.size(1);
   return {tiled(x, repeats)};
 }
 
@@ -208,7 +207,7 @@ std::vector<ImportedValue> range_values(NodeImport& n) {
     const auto steps = std::max<std::int64_t>(static_cast<std::int64_t>(count), 0);
     return {add(mul(arange(graph, steps, dtype), delta), start)};
   }
-  const Dim start = n.sizes(0).at(0), limit = n.sizes(1).at(0);
+  const Dim start = n.size(0), limit = n.size(1);
   const std::int64_t delta = n.known_integer(2);
   if (delta == 0) throw FormatError("the step of the range is 0");
   const Dim span = delta > 0 ? limit - start : start - limit;

@@ -122,7 +122,7 @@ std::vector<ImportedValue> discrete_fourier_transform(NodeImport& n) {
   const TransformOptions options{.inverse = n.flag("inverse"), .one_sided = n.flag("onesided")};
   if (options.inverse && options.one_sided) n.unsupported("inverse and onesided together");
   if (axis == rank - 1) n.unsupported("the axis of real and imaginary parts as axis");
-  Value y = n.has(1) ? with_length(x, axis, n.sizes(1).at(0)) : x;
+  Value y = n.has(1) ? with_length(x, axis, n.size(1)) : x;
   if (axis != rank - 2) y = transpose(y, axis, -2);
   y = transformed(n, y, options);
   return {cast(axis != rank - 2 ? transpose(y, axis, -2) : y, n.input(0).dtype())};
@@ -135,7 +135,7 @@ std::vector<ImportedValue> short_time_fourier_transform(NodeImport& n) {
   const std::int64_t step = n.known_integer(1);
   const Value window = n.has(2) ? cast(n.buffer(2), x.dtype()) : Value();
   if (step < 1) n.unsupported("frame_step = " + std::to_string(step));
-  const Dim length = n.has(3) ? n.sizes(3).at(0) : window.defined() ? window.size(0) : x.size(1);
+  const Dim length = n.has(3) ? n.size(3) : window.defined() ? window.size(0) : x.size(1);
   const bool one_sided = n.flag("onesided", true);
   const Dim frames = floor_div(x.size(1) - length, step) + 1;
   const Shape shape{frames, length};
@@ -149,7 +149,7 @@ std::vector<ImportedValue> short_time_fourier_transform(NodeImport& n) {
 // Windows: sums of cosines. The coefficients are those of cos(2 pi k i / size).
 std::vector<ImportedValue> cosine_window(NodeImport& n,
                                          std::initializer_list<double> coefficients) {
-  const Dim size = n.sizes(0).at(0);
+  const Dim size = n.size(0);
   const bool periodic = n.flag("periodic", true);
   const DType dtype = dtype_attribute(n, "output_datatype", DType::f32);
   const Value angles = arange(n.graph(), size, DType::f64) * kTurn /
