@@ -76,7 +76,9 @@ std::vector<Program> programs_in_file(const TrainedModel& model) {
   return programs;
 }
 
-std::vector<Attachment> attachments_in_file(const TrainedModel& model) {
+}  // namespace
+
+std::vector<Attachment> attachments_of(const TrainedModel& model) {
   std::vector<Attachment> attachments;
   if (!model.task.empty()) attachments.push_back({kTaskPart, "weft.task", model.task});
   for (const auto* parts : {&model.layout().parts, &common_parts()}) {
@@ -86,8 +88,6 @@ std::vector<Attachment> attachments_in_file(const TrainedModel& model) {
   }
   return attachments;
 }
-
-}  // namespace
 
 bool ModelLayout::can(Use use) const {
   return std::find(uses.begin(), uses.end(), use) != uses.end();
@@ -156,12 +156,12 @@ std::unique_ptr<TrainedModel> without_training(const TrainedModel& model) {
 
 void save_model(const std::string& path, const TrainedModel& model) {
   save_checkpoint(path, *model.store, programs_in_file(model),
-                  {.attachments = attachments_in_file(model)});
+                  {.attachments = attachments_of(model)});
 }
 
 void save_model_in_shards(const std::string& path, const TrainedModel& model, Session& session) {
   save_checkpoint_in_shards(path, session, programs_in_file(model),
-                            {.attachments = attachments_in_file(model)});
+                            {.attachments = attachments_of(model)});
 }
 
 void read_model(const std::string& path, TrainedModel& model) {

@@ -163,6 +163,9 @@ std::unique_ptr<TrainedModel> without_training(const TrainedModel& model);
 /// type needs.
 SessionOptions session_options(const TrainedModel& model, SessionOptions options = {});
 
+/// Returns the parts of a model as the attachments of its file.
+std::vector<Attachment> attachments_of(const TrainedModel& model);
+
 /// Writes `model` and the variables in its store. The file is replaced atomically. Throws IoError
 /// if the file cannot be written, and StateError if the store is torn or variables are missing.
 void save_model(const std::string& path, const TrainedModel& model);

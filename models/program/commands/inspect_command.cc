@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,10 +19,12 @@
 #include "weft/models/program/commands/inspect_folder.h"
 #include "weft/models/program/commands/inspect_gguf.h"
 #include "weft/models/program/commands/inspect_model.h"
+#include "weft/models/program/commands/inspect_onnx.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/usage_error.h"
 #include "weft/serialization/checkpoint.h"
+#include "weft/serialization/onnx/onnx.h"
 #include "weft/serialization/saved_file.h"
 #include "weft/serialization/sharded_checkpoint.h"
 
@@ -31,7 +35,27 @@ struct InspectArguments {
   ModelPath file;
   bool graph = false, programs = false, variables = false;
   std::int64_t split = 0;
+  std::vector<std::string> sizes;  // "batch=8"
 };
+
+/// Parses the values of --size.
+std::map<std::string, std::int64_t, std::less<>> parse_sizes(
+    const std::vector<std::string>& texts) {
+  std::map<std::string, std::int64_t, std::less<>> sizes;
+  for (const std::string& text : texts) {
+    const std::size_t at = text.rfind('=');
+    std::int64_t size = -1;
+    if (at != std::string::npos) {
+      const char* end = text.data() + text.size();
+      const auto [stop, error] = std::from_chars(text.data() + at + 1, end, size);
+      if (error != std::errc() || stop != end) size = -1;
+    }
+    if (size < 0 || at == 0)
+      throw UsageError(fmt::format("--size {}: NAME=NUMBER expected, such as batch=8", text));
+    sizes[text.substr(0, at)] = size;
+  }
+  return sizes;
+}
 
 void print_summary(const InspectArguments& args, const Checkpoint& file) {
   say("{}: {}, written by {}\n", args.file.path,
@@ -181,6 +205,17 @@ bool print_with_unknown_ops(const InspectArguments& args) {
 }
 
 int inspect(const InspectArguments& args) {
+  if (std::filesystem::is_regular_file(args.file.path) && is_onnx_file(args.file)) {
+    if (args.programs || args.split > 0) {
+      throw UsageError(fmt::format("--programs and --split are for .weft files; {} is an ONNX file",
+                                   args.file.path));
+    }
+    return inspect_onnx(
+        args.file,
+        {.graph = args.graph, .variables = args.variables, .sizes = parse_sizes(args.sizes)});
+  }
+  if (!args.sizes.empty())
+    throw UsageError(fmt::format("--size is for ONNX files; {} is not one", args.file.path));
   const bool gguf_file = gguf::is_gguf(args.file);
   if (gguf_file || hf::is_folder(args.file)) {
     if (args.graph || args.programs || args.split > 0) {
@@ -214,12 +249,12 @@ int inspect(const InspectArguments& args) {
 void add_inspect_command(CLI::App& app, Action& action) {
   OptionList options(
       app, "inspect",
-      "Describe a .weft file, a GGUF file or a Hugging Face folder, or estimate the cost of a "
-      "published model");
+      "Describe a .weft file, a GGUF or ONNX file or a Hugging Face folder, or estimate the cost "
+      "of a published model");
   const auto args = std::make_shared<InspectArguments>();
   const auto planned = std::make_shared<ModelInspection>();
-  const AddedOption file =
-      options.input("file", args->file, "the .weft file, a GGUF file, or a Hugging Face folder");
+  const AddedOption file = options.input(
+      "file", args->file, "the .weft file, a GGUF or ONNX file, or a Hugging Face folder");
   // Options for a file and options for a published model cannot be combined.
   const std::vector<AddedOption> of_file = {
       options.flag("--graph", args->graph, "print the graph as text, with source lines"),
@@ -227,6 +262,9 @@ void add_inspect_command(CLI::App& app, Action& action) {
       options.flag(
           "--variables", args->variables,
           "print the variables (or the tensors of a GGUF file or folder): kind, type, name"),
+      options.texts("--size", args->sizes, OptionList::Times::repeated,
+                    "size of a symbolic axis of an ONNX file, as NAME=NUMBER (repeatable; default: "
+                    "1), for the printed cost"),
       options.integer("--split", args->split, {1, 1 << 20},
                       "print the programs with shards as text, in the form that rank 0 runs if "
                       "there are this number of ranks")};

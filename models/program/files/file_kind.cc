@@ -17,6 +17,7 @@
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/files/read_file.h"
 #include "weft/serialization/npy.h"
+#include "weft/serialization/onnx/onnx.h"
 #include "weft/serialization/shard_names.h"
 #include "weft/serialization/stale_shards.h"
 
@@ -67,12 +68,14 @@ bool is_of_kind(const std::string& path, FileKind kind) {
     case FileKind::plot: return is_our_plot(bytes);
     case FileKind::tensors: return is_safetensors(path, bytes) && !holds_adapters(path);
     case FileKind::array: return bytes.starts_with(kNpyMagic);
+    case FileKind::arrays: return is_npz(path);
     case FileKind::adapters: return is_safetensors(path, bytes) && holds_adapters(path);
     case FileKind::log: return bytes.starts_with(R"({"event":"start","task":)");
     case FileKind::tokenizer: return is_tokenizer(bytes);
     case FileKind::tokens: return is_token_file(path);
     case FileKind::folder: return false;
     case FileKind::gguf: return gguf::is_gguf(path);
+    case FileKind::onnx: return is_onnx_file(path);
     case FileKind::report: return bytes.starts_with("{\n  \"report\": \"quantization\"");
     case FileKind::vectors: return is_word_vectors(path);
   }
@@ -86,12 +89,14 @@ const char* kind_name(FileKind kind) {
     case FileKind::plot: return "a plot drawn by weft";
     case FileKind::tensors: return "a safetensors file without adapters";
     case FileKind::array: return "a NumPy array";
+    case FileKind::arrays: return "a NumPy archive";
     case FileKind::adapters: return "an adapter file";
     case FileKind::log: return "a training log";
     case FileKind::tokenizer: return "a tokenizer.json";
     case FileKind::tokens: return "a token file";
     case FileKind::folder: return "a folder";
     case FileKind::gguf: return "a GGUF file";
+    case FileKind::onnx: return "an ONNX file";
     case FileKind::report: return "a report on quantised matrices";
     case FileKind::vectors: return "a file of word embeddings";
   }
@@ -134,17 +139,19 @@ std::string reason_to_keep(const std::string& path, FileKind kind) {
 
 void check_name(const std::string& what, const std::string& path, FileKind kind) {
   const std::string ending = fs::path(path).extension().string();
-  constexpr std::array<std::string_view, 8> kEndings = {".weft",  ".svg", ".safetensors", ".json",
-                                                        ".jsonl", ".tok", ".npy",         ".gguf"};
+  constexpr std::array<std::string_view, 10> kEndings = {
+      ".weft", ".svg", ".safetensors", ".json", ".jsonl", ".tok", ".npy", ".npz", ".gguf", ".onnx"};
   const std::string_view own = is_model(kind)                ? ".weft"
                                : kind == FileKind::plot      ? ".svg"
                                : kind == FileKind::log       ? ".jsonl"
                                : kind == FileKind::tokens    ? ".tok"
                                : kind == FileKind::array     ? ".npy"
+                               : kind == FileKind::arrays    ? ".npz"
                                : kind == FileKind::tokenizer ? ".json"
                                : kind == FileKind::report    ? ".json"
                                : kind == FileKind::folder    ? "/"
                                : kind == FileKind::gguf      ? ".gguf"
+                               : kind == FileKind::onnx      ? ".onnx"
                                : kind == FileKind::vectors   ? ""
                                                              : ".safetensors";
   if (ending != own && std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end()) {

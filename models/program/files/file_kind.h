@@ -13,12 +13,14 @@ enum class FileKind : std::uint8_t {
   plot,       // .svg, as drawn by Weft
   tensors,    // .safetensors
   array,      // .npy
+  arrays,     // .npz
   adapters,   // .safetensors, as written by save_lora()
   log,        // .jsonl, as written by LogFile
   tokenizer,  // tokenizer.json
   tokens,     // .tok, as written by weft data
   folder,     // a model in Hugging Face layout; only for plan_folder()
   gguf,       // a decoder in a GGUF file
+  onnx,       // a program in an ONNX file
   report,     // .json, as written by weft quantize --report
   vectors,    // word embeddings in word2vec's text or binary format, with any other extension
 };
