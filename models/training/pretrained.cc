@@ -19,6 +19,7 @@
 #include "weft/models/inputs/sentences/sentence_settings.h"
 #include "weft/models/training/model.h"
 #include "weft/models/training/weights.h"
+#include "weft/serialization/onnx/onnx.h"
 
 namespace weft {
 namespace {
@@ -125,15 +126,16 @@ FamilyConfig read_config(const Attachment& part, const std::string& path,
       fmt::format("{} holds no trained model: its configuration type is '{}'", path, part.type));
 }
 
-Pretrained read_file(const ModelPath& from, bool quantized) {
-  const std::string& path = from.path;
-  const Checkpoint file = load_checkpoint(path, {.verify = true, .once = !from.verify});
+/// Reads the contents of a .weft file, or of an ONNX file that Weft wrote.
+Pretrained read_contents(const Checkpoint& file, const std::string& path, bool quantized) {
   const auto find = [&](const char* name) { return file.find_attachment(name); };
   const Attachment* config = find(kConfigPart);
   if (config == nullptr) {
     throw FormatError(fmt::format(
-        "{} holds no trained model: the attachment '{}' is missing (weft train writes it)", path,
-        kConfigPart));
+        "{} holds no trained model: the attachment '{}' is missing ({})", path, kConfigPart,
+        is_onnx_file(path) ? "weft convert writes it; train networks of other programs with the "
+                             "C++ functions, see docs/onnx.md"
+                           : "weft train writes it"));
   }
   if (find(kLoraPart) != nullptr) {
     throw ArgumentError(fmt::format(
@@ -226,7 +228,12 @@ Pretrained load_pretrained(const ModelPath& path, bool quantized) {
         path.path));
   }
   if (gguf::is_gguf(path)) return read_gguf_file(path, quantized);
-  if (!hf::is_folder(path)) return read_file(path, quantized);
+  if (!hf::is_folder(path)) {
+    return read_contents(is_onnx_file(path)
+                             ? read_onnx(path).checkpoint
+                             : load_checkpoint(path, {.verify = true, .once = !path.verify}),
+                         path, quantized);
+  }
   return hf::with_folder_name(path, [&] { return read_folder(path); });
 }
 

@@ -75,12 +75,13 @@ struct Pretrained {
 };
 
 /// Reads a model from a .weft file of any task, from a Hugging Face folder of any class that Weft
-/// supports, or from a GGUF file, with weights widened to f32 unless `quantized` is set. For a
-/// folder, also reads the tokenizer (for example a SentencePiece BPE model in spiece.model) and
-/// preprocessor_config.json, if they exist. Throws IoError or FormatError if a file cannot be read.
-/// Throws ArgumentError if the config is not supported, or if training cannot start from the
-/// weights. Adapters must be merged into the weights first. Quantised weights are accepted only if
-/// `quantized` is set, which is meant for training adapters on them.
+/// supports, from an ONNX file that Weft wrote (save_onnx), or from a GGUF file, with weights
+/// widened to f32 unless `quantized` is set. For a folder, also reads the tokenizer (for example a
+/// SentencePiece BPE model in spiece.model) and preprocessor_config.json, if they exist. Throws
+/// IoError or FormatError if a file cannot be read. Throws ArgumentError if the config is not
+/// supported, or if training cannot start from the weights. Adapters must be merged into the
+/// weights first. Quantised weights are accepted only if `quantized` is set, which is meant for
+/// training adapters on them.
 Pretrained load_pretrained(const ModelPath& path, bool quantized = false);
 
 }  // namespace weft

@@ -43,7 +43,8 @@ constexpr std::array kFormats = {
 };
 
 constexpr std::array kEndings = {
-    Format{".onnx", 0, "an ONNX model", kConvert},
+    Format{".onnx", 0, "an ONNX model",
+           ": run it with weft run, describe it with weft inspect, or convert it to a .weft file"},
     Format{".msgpack", 0, "a file of Flax weights", kConvert},
     Format{".h5", 0, "a file of TensorFlow weights", kConvert},
     Format{".gguf", 0, "a file for llama.cpp", kPassGguf},
