@@ -53,6 +53,7 @@ const std::vector<const Task*>& all_tasks() {
       &transcription_task(),
       &image_classification_task(),
       &swin_classification_task(),
+      &network_classification_task(),
       &masked_image_task(),
       &text_embedding_task(),
       &image_text_task(),
@@ -83,6 +84,7 @@ const std::vector<FamilyDescription>& families() {
       {"vit",
        "Train a vision transformer to classify images, or pre-train it on unlabelled images"},
       {"swin", "Train a Swin transformer, with attention in shifted windows, to classify images"},
+      {"network", "Fine-tune the network of an ONNX file to classify images"},
       {"image-text",
        "Train an image tower and a text tower on images with captions (CLIP, SigLIP)"},
   };

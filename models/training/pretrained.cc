@@ -130,13 +130,16 @@ FamilyConfig read_config(const Attachment& part, const std::string& path,
 Pretrained read_contents(const Checkpoint& file, const std::string& path, bool quantized) {
   const auto find = [&](const char* name) { return file.find_attachment(name); };
   const Attachment* config = find(kConfigPart);
+  if (config == nullptr && is_onnx_file(path)) {
+    return {.source = path, .about = "a network of another program (ONNX)", .is_network = true};
+  }
   if (config == nullptr) {
     throw FormatError(fmt::format(
-        "{} holds no trained model: the attachment '{}' is missing ({})", path, kConfigPart,
-        is_onnx_file(path) ? "weft convert writes it; train networks of other programs with the "
-                             "C++ functions, see docs/onnx.md"
-                           : "weft train writes it"));
+        "{} holds no trained model: the attachment '{}' is missing (weft train writes it)", path,
+        kConfigPart));
   }
+  if (config->type == kNetworkConfig)
+    return {.source = path, .about = "a network of an ONNX file", .is_network = true};
   if (find(kLoraPart) != nullptr) {
     throw ArgumentError(fmt::format(
         "the model in {} has adapters: merge them into its weights first (weft merge)", path));
@@ -210,6 +213,10 @@ const char* article(std::string_view noun) {
 }  // namespace
 
 void Pretrained::wrong_family(std::string_view wanted) const {
+  if (is_network) {
+    throw FormatError(fmt::format("{} holds {}, not {} {}: fine-tune it with weft train network",
+                                  source, about, article(wanted), wanted));
+  }
   throw FormatError(fmt::format("{} holds {}, which is {} {}, not {} {}", source, about,
                                 article(family_name(config)), family_name(config), article(wanted),
                                 wanted));

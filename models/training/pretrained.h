@@ -24,6 +24,9 @@ inline constexpr const char* kSimilarityPart = "model.similarity";
 /// Name of the attachment with the config of the decoder that a text encoder consists of.
 inline constexpr const char* kDecoderPart = "model.decoder";
 
+/// Attachment type of the config of a network (NetworkConfig).
+inline constexpr const char* kNetworkConfig = "weft.config.network";
+
 struct Pretrained {
   std::string source;  // the path of the file or folder
   /// Description for messages: "a GPT2LMHeadModel (model_type \"gpt2\")".
@@ -59,11 +62,16 @@ struct Pretrained {
   /// Set for folders, and for files of models that were converted from a folder.
   std::optional<hf::FolderOrigin> origin = {};
 
+  /// True if the file has a graph but no config of a family: an ONNX file of another
+  /// program, or a network that was fine-tuned. Its task reads the file itself
+  /// (read_image_network), and no other member than `source` and `about` is set.
+  bool is_network = false;
+
   /// Returns the config. If the model family is not that of `Config`, throws a FormatError that
   /// names the actual family.
   template <class Config>
   const Config& config_of() const {
-    const Config* found = std::get_if<Config>(&config);
+    const Config* found = is_network ? nullptr : std::get_if<Config>(&config);
     if (found == nullptr) wrong_family(family_name(FamilyConfig(Config{})));
     return *found;
   }

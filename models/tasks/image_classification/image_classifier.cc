@@ -21,11 +21,9 @@
 #include "weft/models/training/weighted_mean.h"
 
 namespace weft {
-namespace {
 
-/// Adds the programs "evaluate" and "classify" for logits [batch, classes].
-void add_inference(Programs& programs, const Value& logits, const Value& labels,
-                   Precision precision, SourceLocation loc) {
+void add_image_inference(Programs& programs, const Value& logits, const Value& labels,
+                         Precision precision, SourceLocation loc) {
   Program evaluate("evaluate"), classify("classify");
   const Value predictions = argmax(logits, 1);
   evaluate.precision(precision)
@@ -37,6 +35,8 @@ void add_inference(Programs& programs, const Value& logits, const Value& labels,
   programs.insert_or_assign("evaluate", evaluate);
   programs.insert_or_assign("classify", classify);
 }
+
+namespace {
 
 std::int64_t pooled_width(const VitConfig& config) { return config.pooled_width(); }
 std::int64_t pooled_width(const SwinConfig& config) { return config.final_width(); }
@@ -72,7 +72,7 @@ Programs build_programs(Graph& graph, const Config& config, std::int64_t classes
       cross_entropy(logits(network.training()), labels, {.reduction = settings.loss_reduction()}),
       loc);
   Programs programs = {{"train", train}};
-  add_inference(programs, logits(network.evaluation()), labels, settings.precision, loc);
+  add_image_inference(programs, logits(network.evaluation()), labels, settings.precision, loc);
   return programs;
 }
 
@@ -142,8 +142,8 @@ std::unique_ptr<Model> read_classifier(const hf::Folder& folder, const char* tas
       graph, folder.config, {{"pixel_values", normalised(images, model->images.normalisation)}});
   if (!built.family || !std::holds_alternative<Config>(*built.family)) return nullptr;
   const Value logits = built.outputs.at("logits");
-  add_inference(model->programs, logits, labels, model->settings.precision,
-                SourceLocation::current());
+  add_image_inference(model->programs, logits, labels, model->settings.precision,
+                      SourceLocation::current());
   model->task = task;
   model->config = std::get<Config>(*built.family);
   model->images.classes = label_names(folder.config, logits.size(1).constant());

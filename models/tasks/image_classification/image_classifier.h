@@ -100,6 +100,10 @@ std::unique_ptr<ImageClassifier> image_classifier_of(const hf::Folder& folder);
 /// As above, for SwinForImageClassification.
 std::unique_ptr<SwinClassifier> swin_classifier_of(const hf::Folder& folder);
 
+/// Adds the programs "evaluate" and "classify" for logits [batch, classes].
+void add_image_inference(Programs& programs, const Value& logits, const Value& labels,
+                         Precision precision, SourceLocation loc = SourceLocation::current());
+
 /// Returns the class probabilities, f32 [count, classes], for images [count, channels, height,
 /// width]. Throws ShapeError if the images do not have the model's image size; preprocess_image()
 /// resizes images.

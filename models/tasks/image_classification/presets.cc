@@ -4,13 +4,15 @@ namespace weft {
 
 namespace {
 
-/// Returns the presets for fine-tuning a model of any family.
-template <class Config>
-std::vector<Preset<ImageRecipe<Config>>> fine_tuning_of() {
+const ImageAugmentation kCrops{.min_area = 0.5, .flip = true};
+
+/// Returns the presets for fine-tuning with a recipe for the model and its images.
+template <class Recipe>
+std::vector<Preset<Recipe>> fine_tuning_of(const Recipe& recipe) {
   return {
       {"fine-tune",
        "for fine-tuning with --from: low learning rate, moderate crops",
-       {Config{}, {.min_area = 0.5, .flip = true}},
+       recipe,
        {.steps = 1000,
         .batch = 32,
         .lr = 1e-4,
@@ -27,12 +29,17 @@ std::vector<Preset<ImageRecipe<Config>>> fine_tuning_of() {
 }  // namespace
 
 const std::vector<Preset<VitRecipe>>& vit_fine_tuning_presets() {
-  static const auto presets = fine_tuning_of<VitConfig>();
+  static const auto presets = fine_tuning_of(VitRecipe{{}, kCrops});
   return presets;
 }
 
 const std::vector<Preset<SwinRecipe>>& swin_fine_tuning_presets() {
-  static const auto presets = fine_tuning_of<SwinConfig>();
+  static const auto presets = fine_tuning_of(SwinRecipe{{}, kCrops});
+  return presets;
+}
+
+const std::vector<Preset<ImageAugmentation>>& network_presets() {
+  static const auto presets = fine_tuning_of(kCrops);
   return presets;
 }
 

@@ -9,5 +9,7 @@ namespace WEFT_API weft {
 /// model config.
 const std::vector<Preset<VitRecipe>>& vit_fine_tuning_presets();
 const std::vector<Preset<SwinRecipe>>& swin_fine_tuning_presets();
+/// The preset of networks from ONNX files.
+const std::vector<Preset<ImageAugmentation>>& network_presets();
 
 }  // namespace weft
