@@ -69,8 +69,8 @@ int main() {
   const Value classes = argmax(logits, 1);
   predict.output("classes", classes)
       .output("accuracy", mean(cast(equal(classes, cast(labels, DType::i64)), DType::f32)));
-  const auto store = model.checkpoint.store();  // the new head is initialised by the session
-  Session session(g, store, {.seed = 2});
+  const auto store = model.checkpoint.store();
+  Session session(g, store, {.seed = 2, .initialise_missing = true});  // of the new head
   for (unsigned step = 0; step < 150; ++step) session.run(train, make_batch(32, step, 3));
 
   const float accuracy = session.run(predict, make_batch(300, 1000, 3))["accuracy"].item<float>();

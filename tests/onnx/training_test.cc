@@ -36,9 +36,10 @@ struct Network {
   NamedTensors feeds;
 };
 
+/// Compares with the largest element. Gradients of key biases are zero except for rounding.
 void check_close(const Tensor& actual, const Tensor& expected, double tolerance) {
   BOOST_REQUIRE(actual.sizes() == expected.sizes());
-  double largest = 0, error = 0;
+  double largest = 1e-3, error = 0;
   for (std::int64_t i = 0; i < expected.numel(); ++i) {
     largest = std::max(largest, std::abs(expected.at(i)));
     error = std::max(error, std::abs(expected.at(i) - actual.at(i)));
@@ -86,7 +87,8 @@ BOOST_AUTO_TEST_CASE(fine_tuned_networks_continue_bit_exactly_from_a_file) {
       NamedTensors feeds = network.feeds;
       feeds.emplace_back("labels", Tensor::of<std::int32_t>({3}, {0, 1, 1}));
       const Program train = training(network.graph(), network.logits());
-      Session session(network.graph(), network.model.checkpoint.store(), {.seed = 4});
+      Session session(network.graph(), network.model.checkpoint.store(),
+                      {.seed = 4, .initialise_missing = true});
       const auto loss = [&](Session& s, const Program& p) {
         return s.run(p, feeds)["loss"].item<float>();
       };
