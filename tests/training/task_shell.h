@@ -64,6 +64,10 @@ inline const std::map<std::string, TinyRun> kTinyRuns = {
       "--image-height 4 --image-width 4 --depths 2 --heads 2 --width 8 --window 2 "
       "--patch-height 1 --patch-width 1 --padding 0 --shift 0 --rotation 0",
       "8"}},
+    {"network-classification",
+     {"--data {data}",
+      "--from {data}/../../onnx/residual.onnx --padding 0 --shift 0 --rotation 0 --min-area 1",
+      "8"}},
     {"masked-image", {"--data {data}", kTinyVit, "8"}},
     {"image-text",
      {"--data {data}/../../captions/captions.tsv",
