@@ -6,6 +6,7 @@
 #include <set>
 
 #include "weft/core/error.h"
+#include "weft/core/excerpt.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
 #include "weft/models/fields/numbers.h"
@@ -31,8 +32,9 @@ void print_description(const std::string& path, const OnnxDescription& file) {
       short_bytes(static_cast<double>(file.initializer_bytes)));
   for (const auto& [key, value] : file.metadata) {
     constexpr std::size_t kShown = 100;
-    say("  metadata   {}: {}\n", key,
-        value.size() <= kShown ? value : short_bytes(static_cast<double>(value.size())));
+    say("  metadata   {}: {}\n", excerpt(key),
+        value.size() <= kShown ? excerpt(value, kShown)
+                               : short_bytes(static_cast<double>(value.size())));
   }
   for (const auto& op : file.operators) {
     say("  {:>6} x {}{}\n", op.count, op.name,
