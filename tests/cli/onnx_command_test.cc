@@ -65,7 +65,8 @@ BOOST_AUTO_TEST_CASE(weights_are_converted_between_files_of_tensors) {
   const std::string npz = convert(model, "w.npz"), tensors = convert(npz, "w.safetensors");
   const TensorMap weights = read_onnx(model).checkpoint.tensors();
   BOOST_TEST(read_npz(npz).size() == weights.size());
-  for (const auto& [name, tensor] : read_safetensors(tensors).tensors)
+  const Safetensors same = read_safetensors(tensors);
+  for (const auto& [name, tensor] : same.tensors)
     BOOST_TEST(bitwise_equal(tensor, weights.at(name)));
   BOOST_TEST(
       read_npz(convert(kFiles + "encoder-mlm.weft", "e.npz")).contains("embeddings.tokens.weight"));
@@ -85,9 +86,9 @@ BOOST_AUTO_TEST_CASE(models_keep_their_parts_in_onnx_files) {
   const Outcome second = train(onnx, "b.weft");
   BOOST_TEST_REQUIRE(second.code == 0, second.err);
   // The weights are the same, so training is, too.
-  const TensorMap a = load_checkpoint(weft.path("a.weft")).tensors();
-  for (const auto& [name, tensor] : load_checkpoint(weft.path("b.weft")).tensors())
-    BOOST_TEST(bitwise_equal(tensor, a.at(name)), name);
+  const TensorMap a = load_checkpoint(weft.path("a.weft")).tensors(),
+                  b = load_checkpoint(weft.path("b.weft")).tensors();
+  for (const auto& [name, tensor] : b) BOOST_TEST(bitwise_equal(tensor, a.at(name)), name);
 }
 
 BOOST_AUTO_TEST_CASE(networks_of_onnx_files_are_fine_tuned) {
