@@ -323,8 +323,7 @@ std::vector<ImportedValue> scan_sequences(NodeImport& n) {
     const Value moved = move_axis(x, n.normalised_axis(axes[i], x.rank()), 0);
     sequences.push_back(directions[i] == 1 && !reverse ? flip(moved, {0}) : moved);
   }
-  for (const Value& sequence : sequences)
-    require_equal(n, sequences[0].size(0), sequence.size(0));
+  for (const Value& sequence : sequences) require_equal(n, sequences[0].size(0), sequence.size(0));
   std::vector<Value> results =
       run_scan(n, {operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(states)},
                sequences, reverse);
