@@ -5,7 +5,10 @@
 #include <fstream>
 #include <set>
 
+#include "weft/autodiff/gradients.h"
 #include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/passes/pipeline.h"
 #include "weft/graph/run/session.h"
 #include "weft/serialization/npy.h"
 #include "weft/serialization/onnx/onnx.h"
@@ -92,6 +95,43 @@ BOOST_AUTO_TEST_CASE(narrow_floats_are_divided_in_their_precision) {
   testing::check_example(
       {{"DequantizeLinear", 19, {testing::u8({2}, {3, 255}), testing::f16({}, {0.5})}},
        {testing::f16({2}, {1.5, 127.5})}});
+}
+
+// The gradient passes straight through the rounding, except for numbers out of range, and sessions
+// multiply integers. All numbers are exact in float arithmetic.
+BOOST_AUTO_TEST_CASE(rounded_products_are_differentiable_and_run_on_integers) {
+  testing::GraphBuilder builder;
+  builder.input("x", DType::f32, {"rows", 3})
+      .initializer("scale", testing::f32({}, {0.5}))
+      .initializer("zero", testing::u8({}, {250}))
+      .initializer("w_quantized", testing::i8({3, 2}, {1, -2, 3, 4, -5, 6}))
+      .initializer("w_scale", testing::f32({2}, {0.25, 2}))
+      .initializer("w_zero", testing::i8({2}, {0, 1}))
+      .node("QuantizeLinear", {"x", "scale", "zero"}, {"x_q"})
+      .node("DequantizeLinear", {"x_q", "scale", "zero"}, {"x_dq"})
+      .node("DequantizeLinear", {"w_quantized", "w_scale", "w_zero"}, {"w"},
+            {testing::attribute("axis", 1)})
+      .node("MatMul", {"x_dq", "w"}, {"y"})
+      .output("y");
+  OnnxModel model = testing::read_model(builder);
+  Graph& graph = model.checkpoint.graph();
+  BOOST_TEST((graph.has_variable("w.q") && graph.has_variable("w.scale")));
+  // Levels 252.5, 255.5, 256, 0, 250 and -2.
+  const Tensor x = testing::f32({2, 3}, {1.25, 2.75, 3, -125, 0, -126});
+  Program program = model.checkpoint.program("predict");
+  const Value y = program.outputs()[0].second;
+  program.output("dx", gradients(sum(y), {program.inputs()[0]})[0]);
+  for (const bool passes : {false, true}) {
+    Session session(graph, model.checkpoint.store(), SessionOptions{.passes = passes});
+    const Results results = session.run(program, {{"x", x}});
+    BOOST_TEST(testing::expect_same_bits(results["y"], testing::f32({2, 2}, {-1, 34, 125, -500})));
+    BOOST_TEST(testing::expect_same_bits(results["dx"],
+                                         testing::f32({2, 3}, {-5.75, 6.75, 0, -5.75, 6.75, 0})));
+  }
+  std::set<std::string> ops;
+  const Module optimised = run_passes(clone_program(program));
+  for (const Node* node : optimised.program.nodes()) ops.insert(node->op().name);
+  BOOST_TEST((ops.contains("integer_matmul") && !ops.contains("call")));
 }
 
 BOOST_AUTO_TEST_CASE(unsupported_settings_are_named) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "weft/core/integer_range.h"
+#include "weft/graph/control/call.h"
 #include "weft/graph/functions.h"
 #include "weft/ops/kernels/integer/integer_product.h"
 #include "weft/ops/quantized/quantized.h"
@@ -147,6 +148,52 @@ Value dequantized_weight(NodeImport& n, Value q) {
   return permute(reshape(matrix, Shape{shape[0], shape[2], shape[3], shape[1]}), {0, 3, 1, 2});
 }
 
+// -- Rounding in training -------------------------------------------------------------------------
+
+// Returns x if q is quantized(x, to), otherwise an undefined value.
+Value rounded_by(Value q, const Quantization& to) {
+  const auto operand = [](const Value& v, std::string_view op, std::size_t i = 0) {
+    return v.defined() && v.node().op().name == op ? v.node().input(i) : Value();
+  };
+  const Value clamped = operand(q, "cast");
+  Value level = operand(clamped, "clamp");
+  if (to.zero.defined()) {
+    const Value zero = operand(level, "add", 1);
+    if (operand(zero, "cast") != to.zero) return {};
+    level = operand(level, "add");
+  }
+  const Value quotient = operand(level, "round");
+  return operand(quotient, "div", 1) == to.scale ? operand(quotient, "div") : Value();
+}
+
+// Returns dequantized(quantized(x, to), to). The gradient is that of the identity within the range
+// of the levels and 0 outside (straight-through estimator), as for fake_quantize.
+Value straight_through(NodeImport& n, Value x, const Quantization& to) {
+  std::vector<Value> arguments = {x, to.scale};
+  if (to.zero.defined()) arguments.push_back(to.zero);
+  const auto parameters = [dtype = to.dtype,
+                           has_zero = to.zero.defined()](const std::vector<Value>& inputs) {
+    return Quantization{inputs[1], has_zero ? inputs[2] : Value(), dtype};
+  };
+  const FunctionBuilder forward = [=](Graph&, const std::vector<Value>& inputs) {
+    const Quantization q = parameters(inputs);
+    return std::vector<Value>{dequantized(quantized(inputs[0], q), q)};
+  };
+  const FunctionBuilder gradient = [=](Graph&, const std::vector<Value>& inputs) {
+    const Quantization q = parameters(inputs);
+    const IntegerRange range = integer_range(q.dtype);
+    Value level = inputs[0] / q.scale;
+    if (q.zero.defined()) level = level + cast(q.zero, level.dtype());
+    const Value inside = logical_and(level >= static_cast<double>(range.low) - 0.5,
+                                     level <= static_cast<double>(range.high) + 0.5);
+    std::vector<Value> results(q.zero.defined() ? 3 : 2);
+    results[0] = where(inside, inputs.back(), 0.0);
+    return results;
+  };
+  return custom_gradient(n.graph(), "quantize." + n.node().output(0), arguments, forward,
+                         gradient)[0];
+}
+
 }  // namespace
 
 // -- QuantizeLinear and DequantizeLinear ----------------------------------------------------------
@@ -179,7 +226,9 @@ std::vector<ImportedValue> dequantize_linear(NodeImport& n) {
   Quantization from = linear_quantization(n, q);
   const DType output = dtype_unless_0(n, "output_dtype", from.scale.dtype());
   from.scale = widened(from.scale);
-  return {cast(dequantized(q, from), output)};
+  const Value x = rounded_by(q, from);
+  const Value y = x.defined() ? straight_through(n, x, from) : dequantized(q, from);
+  return {cast(y, output)};
 }
 
 DynamicQuantization quantized_dynamically(Value x) {
