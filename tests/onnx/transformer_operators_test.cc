@@ -198,6 +198,18 @@ BOOST_AUTO_TEST_CASE(a_stride_beyond_the_kernel_leaves_zeros_between_the_element
   BOOST_TEST(y.to_vector<float>() == (std::vector<float>{2, 0, 0, 4, 0, 0}));
 }
 
+BOOST_AUTO_TEST_CASE(layer_normalization_of_onnx_runtime_is_read_in_every_opset) {
+  const auto run = [](std::int64_t opset) {
+    const GraphBuilder graph = GraphBuilder()
+                                   .input("x", DType::f32, {"b", std::int64_t{4}})
+                                   .initializer("g", Tensor::of<float>({4}, {1, 2, 3, 4}))
+                                   .node("LayerNormalization", {"x", "g"}, {"y"})
+                                   .output("y");
+    return run_model(read_model(graph, opset), {{"x", normal_tensor({3, 4}, 1)}})["y"];
+  };
+  BOOST_TEST(testing::expect_same_bits(run(11), run(17)));
+}
+
 BOOST_AUTO_TEST_CASE(unsupported_settings_are_named) {
   const std::int64_t one = 1, two = 2, four = 4;
   const auto conv = [&](std::vector<onnx_proto::Attribute> attributes, const char* op = "Conv") {
@@ -225,6 +237,19 @@ BOOST_AUTO_TEST_CASE(unsupported_settings_are_named) {
                            {"output_shape and an input of symbolic size"});
   check_error<FormatError>(conv({attribute("output_padding", integers({1}))}, "ConvTranspose"),
                            {"output_padding must be less than the stride or the dilation"});
+
+  check_error<FormatError>(
+      [&] {
+        read_model(GraphBuilder()
+                       .input("x", DType::f32, {one, two, "l"})
+                       .input("w", DType::f32, {two, two, four})
+                       .node("FusedConv", {"x", "w"}, {"y"},
+                             {attribute("activation", "Clip"),
+                              attribute("activation_params", std::vector<double>{1})},
+                             kMicrosoft)
+                       .output("y"));
+      },
+      {"activation_params of Clip must have 2 elements, but has 1"});
 
   const auto lstm = [&](std::vector<onnx_proto::Attribute> attributes) {
     return [=] {

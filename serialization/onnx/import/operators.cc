@@ -32,8 +32,8 @@ const Table& table_of(std::string_view domain) {
                 quantized_operators(),   control_operators(),    sequence_operators(),
                 runtime_norm_operators()});
   static const Table microsoft =
-      table_of({microsoft_attention_operators(), microsoft_norm_operators(),
-                microsoft_quantized_operators()});
+      table_of({microsoft_attention_operators(), microsoft_convolution_operators(),
+                microsoft_norm_operators(), microsoft_quantized_operators()});
   static const Table training = table_of({gradient_operators()});
   static const Table none;
   if (domain.empty()) return standard;

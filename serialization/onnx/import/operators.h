@@ -43,8 +43,9 @@ std::span<const Operator> gradient_operators();     // ai.onnx.preview.training 
 // Operators that ONNX Runtime adds to the default domain.
 std::span<const Operator> runtime_norm_operators();  // SimplifiedLayerNormalization
 // The operators of com.microsoft.
-std::span<const Operator> microsoft_attention_operators();  // MultiHeadAttention, RotaryEmbedding
-std::span<const Operator> microsoft_norm_operators();       // SkipLayerNormalization, FastGelu
-std::span<const Operator> microsoft_quantized_operators();  // MatMulNBits, QLinearAdd
+std::span<const Operator> microsoft_attention_operators();    // MultiHeadAttention, RotaryEmbedding
+std::span<const Operator> microsoft_convolution_operators();  // FusedConv
+std::span<const Operator> microsoft_norm_operators();         // SkipLayerNormalization, FastGelu
+std::span<const Operator> microsoft_quantized_operators();    // MatMulNBits, QLinearAdd
 
 }  // namespace weft::onnx

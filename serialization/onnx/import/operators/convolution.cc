@@ -115,6 +115,43 @@ std::vector<ImportedValue> conv(NodeImport& n) {
   return {cast(convolution_bias(n, out), n.input(0).dtype())};
 }
 
+/// The activation of a fused operator of com.microsoft, with its parameters in `params`.
+Value convolution_activation(NodeImport& n, Value x) {
+  const std::string name = n.text("activation", "");
+  const auto params = n.reals("activation_params").value_or(std::vector<double>());
+  const auto count = [&](std::size_t wanted) {
+    if (params.size() != wanted) {
+      throw FormatError(fmt::format("activation_params of {} must have {} elements, but has {}",
+                                    name, wanted, params.size()));
+    }
+  };
+  if (name == "LeakyRelu") {
+    count(1);
+    return leaky_relu(x, params[0]);
+  }
+  if (name == "Clip") {
+    count(2);
+    return clamp(x, params[0], params[1]);
+  }
+  if (name == "HardSigmoid") {
+    count(2);
+    return clamp(x * params[0] + params[1], 0, 1);
+  }
+  count(0);
+  if (name.empty()) return x;
+  if (name == "Relu") return relu(x);
+  if (name == "Sigmoid") return sigmoid(x);
+  if (name == "Tanh") return tanh(x);
+  n.unsupported(fmt::format("the activation '{}'", name));
+}
+
+std::vector<ImportedValue> fused_conv(NodeImport& n) {
+  Value out = convolved(n, widened(n.input(0)), widened(n.input(1)));
+  out = convolution_bias(n, out);
+  if (const Value added = widened(n.optional(3)); added.defined()) out = out + added;
+  return {cast(convolution_activation(n, out), n.input(0).dtype())};
+}
+
 /// The part of the complete transposed convolution, of F = (size - 1) stride + span elements, that
 /// is the output: the range [begin, F + more) along one axis. `more` may have any sign.
 struct TransposedRange {
@@ -257,6 +294,10 @@ constexpr Operator kConvolutions[] = {
     {"ConvTranspose", 1, conv_transpose},
 };
 
+constexpr Operator kMicrosoftConvolutions[] = {
+    {"FusedConv", 1, fused_conv},
+};
+
 }  // namespace
 
 Value convolved(NodeImport& n, Value x, Value weight) {
@@ -318,5 +359,6 @@ Value convolved(NodeImport& n, Value x, Value weight) {
 }
 
 std::span<const Operator> convolution_operators() { return kConvolutions; }
+std::span<const Operator> microsoft_convolution_operators() { return kMicrosoftConvolutions; }
 
 }  // namespace weft::onnx

@@ -163,7 +163,7 @@ std::vector<ImportedValue> lp_normalization(NodeImport& n) {
 }
 
 constexpr Operator kNorms[] = {
-    {"LayerNormalization", 17, layer_normalization},
+    {"LayerNormalization", 1, layer_normalization},  // before 17, of ONNX Runtime
     {"RMSNormalization", 23, rms_normalization},
     {"BatchNormalization", 6, batch_normalization},
     {"InstanceNormalization", 6, instance_normalization},

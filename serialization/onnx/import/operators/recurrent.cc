@@ -121,7 +121,12 @@ struct RecurrentCell {
       step = {};
 };
 
-Value row_of(Value v, std::int64_t i) { return select(v, 0, Dim(i)); }
+/// Returns v[i]. A single row is not copied, so that products read packed weights.
+Value row_of(Value v, std::int64_t i) {
+  if (v.size(0) != Dim(1)) return select(v, 0, Dim(i));
+  const auto& dims = v.shape().dims();
+  return reshape(v, Shape(std::vector<Dim>(dims.begin() + 1, dims.end())));
+}
 
 /// Returns gate `i` of [B, gates * H].
 Value gate_of(Value gates, int i, const Dim& hidden, int count = 1) {
