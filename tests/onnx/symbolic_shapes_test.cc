@@ -172,6 +172,26 @@ BOOST_AUTO_TEST_CASE(axes_are_padded_to_a_multiple) {
   }
 }
 
+// x[:, i:i + 2] for a number i that is an input or the counter of a loop.
+BOOST_AUTO_TEST_CASE(a_slice_of_known_size_may_begin_at_data) {
+  GraphBuilder graph = with_constants(
+      {"n", std::int64_t{4}}, {{"one", i64({1}, {1})}, {"first", kFirst}, {"two", i64({}, {2})}});
+  graph.input("i", DType::i64, {})
+      .node("Unsqueeze", {"i", "first"}, {"begin"})
+      .node("Add", {"two", "i"}, {"last"})
+      .node("Unsqueeze", {"last", "first"}, {"end"})
+      .node("Slice", {"x", "begin", "end", "one"}, {"y"})
+      .output("y");
+  const OnnxModel model = read_model(graph);
+  BOOST_TEST(type_of(model, "y") == "f32[n, 2]");
+  const auto run = [&](double i) {
+    return run_model(model, {{"x", counted({2, 4})}, {"i", i64({}, {i})}});
+  };
+  BOOST_TEST(bitwise_equal(run(1)["y"], f32({2, 2}, {1, 2, 5, 6})));
+  BOOST_TEST(bitwise_equal(run(-3)["y"], f32({2, 2}, {1, 2, 5, 6})));
+  check_error<DataError>([&] { run(3); }, {"out of range"});
+}
+
 // Detectors keep the best min(n, 1000) boxes; sorting keeps all.
 BOOST_AUTO_TEST_CASE(the_number_of_the_largest_elements_may_be_a_size) {
   const OnnxModel model =

@@ -23,14 +23,14 @@ Table table_of(std::initializer_list<std::span<const Operator>> families) {
 
 const Table& table_of(std::string_view domain) {
   static const Table standard =
-      table_of({basic_operators(),       arithmetic_operators(), function_operators(),
-                reduction_operators(),   norm_operators(),       product_operators(),
-                loss_operators(),        signal_operators(),     shape_operators(),
-                slice_operators(),       selection_operators(),  index_operators(),
-                convolution_operators(), pooling_operators(),    resize_operators(),
-                sampling_operators(),    recurrent_operators(),  attention_operators(),
-                quantized_operators(),   control_operators(),    sequence_operators(),
-                runtime_norm_operators()});
+      table_of({basic_operators(),       arithmetic_operators(),  function_operators(),
+                reduction_operators(),   norm_operators(),        product_operators(),
+                loss_operators(),        signal_operators(),      shape_operators(),
+                slice_operators(),       selection_operators(),   index_operators(),
+                convolution_operators(), pooling_operators(),     resize_operators(),
+                sampling_operators(),    region_operators(),      recurrent_operators(),
+                attention_operators(),   quantized_operators(),   control_operators(),
+                sequence_operators(),    runtime_norm_operators()});
   static const Table microsoft =
       table_of({microsoft_attention_operators(), microsoft_convolution_operators(),
                 microsoft_norm_operators(), microsoft_quantized_operators()});

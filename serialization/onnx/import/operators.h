@@ -31,9 +31,10 @@ std::span<const Operator> slice_operators();        // Slice, Split, Pad, Col2Im
 std::span<const Operator> selection_operators();    // Compress, NonZero, Unique of known values
 std::span<const Operator> index_operators();        // Gather, ScatterND, OneHot, TfIdfVectorizer
 std::span<const Operator> convolution_operators();  // Conv, ConvTranspose
-std::span<const Operator> pooling_operators();      // MaxPool, LpPool, RoiAlign
+std::span<const Operator> pooling_operators();      // MaxPool, LpPool, MaxUnpool
 std::span<const Operator> resize_operators();       // Resize, Upsample
-std::span<const Operator> sampling_operators();     // GridSample, AffineGrid, RoiAlign
+std::span<const Operator> sampling_operators();     // GridSample, AffineGrid, DeformConv
+std::span<const Operator> region_operators();       // RoiAlign, MaxRoiPool
 std::span<const Operator> recurrent_operators();    // LSTM, GRU, RNN
 std::span<const Operator> attention_operators();    // Attention, RotaryEmbedding (opset 23)
 std::span<const Operator> quantized_operators();    // QuantizeLinear, MatMulInteger, QLinearConv

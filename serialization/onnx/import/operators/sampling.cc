@@ -2,43 +2,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "weft/core/error.h"
 #include "weft/graph/functions/arithmetic.h"
-#include "weft/graph/functions/index.h"
+#include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/functions/math.h"
-#include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 #include "weft/serialization/onnx/import/operators.h"
 #include "weft/serialization/onnx/import/operators/dims.h"
 #include "weft/serialization/onnx/import/operators/interpolation.h"
 #include "weft/serialization/onnx/import/operators/numeric.h"
+#include "weft/serialization/onnx/import/operators/pixels.h"
 
 namespace weft::onnx {
 namespace {
-
-/// Returns a size as a number that can be combined with a tensor of `dtype`.
-Value size_number(Graph& graph, const Dim& size, DType dtype) {
-  return size.is_constant() ? graph.scalar(dtype, static_cast<double>(size.constant()))
-                            : dim_value(graph, size, dtype);
-}
-
-/// Returns x [N, C, sizes...] as rows [N sizes..., C], one for each pixel.
-Value pixel_rows(Value x) {
-  std::vector<int> order{0};
-  for (int axis = 2; axis < x.rank(); ++axis) order.push_back(axis);
-  order.push_back(1);
-  const Dim pixels = x.shape()[0] * size_product(x.shape(), 2, x.rank());
-  return reshape(permute(x, order), Shape{pixels, x.shape()[1]});
-}
-
-/// A neighbour of each position along one axis.
-struct Neighbour {
-  Value place;   // i64, inside of the axis
-  Value weight;  // undefined if it is 1
-  Value inside;  // bool: false if the neighbour counts as 0; undefined if there are none
-};
 
 // -- GridSample -----------------------------------------------------------------------------------
 
@@ -93,33 +70,6 @@ std::vector<Neighbour> grid_neighbours(const GridMode& mode, Value g, const Dim&
   return neighbours;
 }
 
-Value both_inside(Value a, Value b) {
-  return !a.defined() ? b : !b.defined() ? a : logical_and(a, b);
-}
-Value weight_product(Value a, Value b) { return !a.defined() ? b : !b.defined() ? a : mul(a, b); }
-
-/// Adds the weighted pixels of all combinations of neighbours along the axes from `axis` on.
-/// `partial` combines those of the axes before, and its place is the number of a row.
-void add_pixels(Value rows, const std::vector<std::vector<Neighbour>>& axes,
-                const std::vector<Dim>& sizes, std::size_t axis, const Neighbour& partial,
-                Value& sum) {
-  if (axis == axes.size()) {
-    Value pixels = take(rows, partial.place);  // [N, positions..., C]
-    if (partial.inside.defined()) pixels = where(unsqueeze(partial.inside, -1), pixels, 0);
-    if (partial.weight.defined()) pixels = mul(pixels, unsqueeze(partial.weight, -1));
-    sum = sum.defined() ? add(sum, pixels) : pixels;
-    return;
-  }
-  const Value size = dim_value(rows.graph(), sizes[axis]);
-  for (const Neighbour& next : axes[axis]) {
-    add_pixels(
-        rows, axes, sizes, axis + 1,
-        {add(mul(partial.place, size), next.place), weight_product(partial.weight, next.weight),
-         both_inside(partial.inside, next.inside)},
-        sum);
-  }
-}
-
 std::vector<ImportedValue> grid_sample(NodeImport& n) {
   const Value given = n.input(0), grid = n.input(1);
   const int spatial = given.rank() - 2;
@@ -149,8 +99,7 @@ std::vector<ImportedValue> grid_sample(NodeImport& n) {
   }
   Shape batch(std::vector<Dim>(static_cast<std::size_t>(spatial) + 1, Dim(1)));
   batch[0] = x.shape()[0];
-  Value sum;
-  add_pixels(pixel_rows(x), axes, sizes, 0, {iota(n.graph(), batch, 0), {}, {}}, sum);
+  const Value sum = weighted_pixels(pixel_rows(x), iota(n.graph(), batch, 0), axes, sizes);
   std::vector<int> order{0, spatial + 1};
   for (int i = 1; i <= spatial; ++i) order.push_back(i);
   return {cast(permute(sum, order), given.dtype())};
@@ -188,126 +137,103 @@ std::vector<ImportedValue> affine_grid(NodeImport& n) {
   return {cast(grid, given.dtype())};
 }
 
-// -- RoiAlign -------------------------------------------------------------------------------------
+// -- DeformConv -----------------------------------------------------------------------------------
 
-/// Returns the two neighbours of sample `sample` of `samples` in each of `bins` bins [R, bins] of
-/// regions from `begin` with bins of size `bin`, [R, 1]. Samples more than one pixel outside of the
-/// image count as 0.
-std::vector<Neighbour> roi_neighbours(Value begin, Value bin, std::int64_t bins,
-                                      std::int64_t sample, std::int64_t samples,
-                                      const Dim& axis_size) {
-  Graph& graph = begin.graph();
-  const Value size = size_number(graph, axis_size, begin.dtype());
-  const double offset = (static_cast<double>(sample) + 0.5) / static_cast<double>(samples);
-  const Value x = begin + (iota(graph, {1, bins}, 1, begin.dtype()) + offset) * bin;
-  const Value inside = logical_and(x >= -1, x <= size);
-  const Value clamped = maximum(minimum(x, size - 1), 0);
-  const Value first = floor(clamped), rest = clamped - first;
-  const auto place = [](Value v) { return cast(v, DType::i64); };
-  return {{place(first), 1 - rest, inside}, {place(minimum(first + 1, size - 1)), rest, inside}};
-}
+/// One spatial axis of a deformable convolution.
+struct DeformAxis {
+  std::int64_t kernel = 1, stride = 1, dilation = 1, begin = 0, end = 0;
+};
 
-std::vector<ImportedValue> roi_align(NodeImport& n) {
-  const Value given = n.input(0), x = widened(given), index = n.input(2);
-  const Value rois = cast(widened(n.input(1)), x.dtype());
-  const std::string mode = n.text("mode", "avg");
-  const std::int64_t height = n.integer("output_height", 1), width = n.integer("output_width", 1);
-  const std::int64_t samples = n.integer("sampling_ratio", 0);
-  const double scale = n.real("spatial_scale", 1);
-  const std::string coordinates = n.opset() >= 16
-                                      ? n.text("coordinate_transformation_mode", "half_pixel")
-                                      : "output_half_pixel";
-  if (mode != "avg" && mode != "max") n.unsupported(fmt::format("mode '{}'", mode));
-  if (coordinates != "half_pixel" && coordinates != "output_half_pixel")
-    n.unsupported(fmt::format("coordinate_transformation_mode '{}'", coordinates));
-  if (samples < 1) n.unsupported("sampling_ratio 0, with which the work depends on data,");
-  if (samples > 16) n.unsupported(fmt::format("sampling_ratio {}", samples));
-  if (x.rank() != 4 || rois.rank() != 2 || rois.shape()[1] != Dim(4) || index.rank() != 1 ||
-      height < 1 || width < 1) {
-    throw FormatError(fmt::format("the operands {}, {} and {} do not fit", x.type().str(),
-                                  rois.type().str(), index.type().str()));
-  }
-  require_equal(n, rois.shape()[0], index.shape()[0]);
-  const bool half_pixel = coordinates == "half_pixel";
-  const auto corner = [&](std::int64_t first) {
-    const Value v = slice(rois, 1, {first, first + 1, 1}) * scale;  // [R, 1]
-    return half_pixel ? v - 0.5 : v;
-  };
-  const auto bin_size = [&](std::int64_t first, std::int64_t bins) {
-    const Value length = corner(first + 2) - corner(first);
-    return (half_pixel ? length : maximum(length, 1)) / static_cast<double>(bins);
-  };
-  // The first pixel of the image of each region; the table checks the range of the indices.
-  Graph& graph = n.graph();
-  const Dim &rows = x.shape()[2], &columns = x.shape()[3];
-  const Value image =
-      reshape(take(mul(arange(graph, x.shape()[0]), dim_value(graph, rows * columns)), index),
-              Shape{rois.shape()[0], 1, 1});
-  const Value pixels = pixel_rows(x);
-  Value out;
-  for (std::int64_t i = 0; i < samples * samples; ++i) {
-    const auto y =
-        roi_neighbours(corner(1), bin_size(1, height), height, i / samples, samples, rows);
-    const auto across =
-        roi_neighbours(corner(0), bin_size(0, width), width, i % samples, samples, columns);
-    for (const Neighbour& a : y) {
-      for (const Neighbour& b : across) {
-        const Value row = add(add(image, mul(unsqueeze(a.place, 2), dim_value(graph, columns))),
-                              unsqueeze(b.place, 1));
-        const Value weight = mul(unsqueeze(a.weight, 2), unsqueeze(b.weight, 1));
-        const Value inside = logical_and(unsqueeze(a.inside, 2), unsqueeze(b.inside, 1));
-        const Value part = mul(take(pixels, row), unsqueeze(where(inside, weight, 0), 3));
-        out = !out.defined() ? part : mode == "avg" ? add(out, part) : maximum(out, part);
-      }
+std::vector<DeformAxis> deform_axes(NodeImport& n, Value weight) {
+  const auto list = [&](std::string_view name, std::size_t count, std::int64_t otherwise) {
+    const auto values = n.integers(name).value_or(Sizes(count, otherwise));
+    if (values.size() != count)
+      throw FormatError(fmt::format("{} must have {} elements", name, count));
+    for (const std::int64_t value : values) {
+      if (value < otherwise || value >= std::int64_t{1} << 31)
+        throw FormatError(fmt::format("an element of {} is {}", name, value));
     }
-  }
-  if (mode == "avg") out = out / static_cast<double>(samples * samples);
-  return {cast(permute(out, {0, 3, 1, 2}), given.dtype())};
-}
-
-// -- MaxRoiPool -----------------------------------------------------------------------------------
-
-/// Returns bool [R, bins, size]: the elements of an axis that belong to the bins between `first`
-/// and `last` (f32 or f64 [R]), which are positions of elements.
-Value roi_bins(Value first, Value last, std::int64_t bins, const Dim& size) {
-  Graph& graph = first.graph();
-  const DType dtype = first.dtype();
-  const Value begin = reshape(first, Shape{first.shape()[0], 1, 1});
-  const Value length = maximum(add(sub(reshape(last, begin.shape()), begin), 1), 1);
-  const Value bin = iota(graph, {1, bins, 1}, 1, dtype),
-              step = div(length, static_cast<double>(bins));
-  const Value place = iota(graph, {1, 1, size}, 2, dtype);
-  return logical_and(greater_equal(place, add(begin, floor(mul(bin, step)))),
-                     less(place, add(begin, ceil(mul(add(bin, 1), step)))));
-}
-
-std::vector<ImportedValue> max_roi_pool(NodeImport& n) {
-  const Value given = n.input(0), x = widened(given), rois = widened(n.input(1));
-  const Sizes bins = n.integers("pooled_shape").value_or(Sizes{});
-  const double scale = n.real("spatial_scale", 1);
-  if (bins.size() != 2 || bins[0] < 1 || bins[1] < 1 || x.rank() != 4 || rois.rank() != 2) {
-    throw FormatError(fmt::format("pooled_shape {} does not fit operands {} and {}",
-                                  to_string(bins), x.type().str(), rois.type().str()));
-  }
-  const auto corner = [&](std::int64_t column) {
-    return floor(add(mul(select(rois, 1, column), scale), 0.5));
+    return values;
   };
-  const Value rows = roi_bins(corner(2), corner(4), bins[0], x.shape()[2]);
-  const Value columns = roi_bins(corner(1), corner(3), bins[1], x.shape()[3]);
-  const Value images = take(x, cast(select(rois, 1, 0), DType::i64));  // [R, C, H, W]
-  const double lowest = -std::numeric_limits<double>::infinity();
-  const Value strips =
-      max(where(unsqueeze(unsqueeze(columns, 1), 1), unsqueeze(images, 3), lowest), 4);
-  const Value out = max(where(unsqueeze(unsqueeze(rows, 1), 4), unsqueeze(strips, 2), lowest), 3);
-  const Value filled = logical_and(unsqueeze(any(rows, 2), 2), unsqueeze(any(columns, 2), 1));
-  return {cast(where(unsqueeze(filled, 1), out, 0), given.dtype())};
+  const Sizes strides = list("strides", 2, 1), dilations = list("dilations", 2, 1);
+  const Sizes pads = list("pads", 4, 0), kernel = list("kernel_shape", 2, 1);
+  std::vector<DeformAxis> axes;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::int64_t size = weight.shape()[static_cast<int>(i) + 2].constant();
+    if (n.has_attribute("kernel_shape") && kernel[i] != size)
+      throw FormatError(
+          fmt::format("kernel_shape does not fit the weight {}", weight.type().str()));
+    axes.push_back({size, strides[i], dilations[i], pads[i], pads[i + 2]});
+  }
+  return axes;
+}
+
+/// Returns the positions along axis `i` (0 or 1) of the image without offsets: element k of the
+/// kernel in window o is at o stride - begin + k dilation, [1, 1, kernel elements, windows, 1] or
+/// [1, 1, kernel elements, 1, windows].
+Value window_positions(Graph& graph, const std::vector<DeformAxis>& axes, std::size_t i,
+                       const Dim& windows, DType dtype) {
+  const std::int64_t width = axes[1].kernel, elements = axes[0].kernel * width;
+  const Value element = iota(graph, {1, 1, elements, 1, 1}, 2);
+  const Value k = i == 0 ? element / width : element - element / width * width;
+  Shape along{1, 1, 1, 1, 1};
+  along[static_cast<int>(i) + 3] = windows;
+  const Value window = iota(graph, along, static_cast<int>(i) + 3);
+  return cast(window * axes[i].stride + k * axes[i].dilation - axes[i].begin, dtype);
+}
+
+std::vector<ImportedValue> deform_conv(NodeImport& n) {
+  const Value given = n.input(0), x = widened(given), weight = widened(n.input(1));
+  const Value offset = cast(widened(n.input(2)), x.dtype());
+  const std::int64_t group = n.integer("group", 1), offset_group = n.integer("offset_group", 1);
+  if (x.rank() != 4 || weight.rank() != 4 || offset.rank() != 4)
+    n.unsupported(fmt::format("operands {} and {}", x.type().str(), weight.type().str()));
+  if (!Shape{weight.shape()[2], weight.shape()[3], x.shape()[1], weight.shape()[0]}.is_constant())
+    n.unsupported("a kernel of symbolic size");
+  const auto axes = deform_axes(n, weight);
+  const std::int64_t channels = x.shape()[1].constant(), out = weight.shape()[0].constant();
+  if (group < 1 || offset_group < 1 || channels % group != 0 || channels % offset_group != 0 ||
+      out % group != 0 || weight.shape()[1] != Dim(channels / group)) {
+    throw FormatError(fmt::format("{} groups and {} offset groups do not fit {} and {}", group,
+                                  offset_group, x.type().str(), weight.type().str()));
+  }
+  Graph& graph = n.graph();
+  const Dim batch = x.shape()[0], height = offset.shape()[2], width = offset.shape()[3];
+  for (std::size_t i = 0; i < 2; ++i) {
+    const DeformAxis& a = axes[i];
+    const Dim room =
+        x.shape()[static_cast<int>(i) + 2] + a.begin + a.end - a.dilation * (a.kernel - 1) - 1;
+    require_equal(n, offset.shape()[static_cast<int>(i) + 2], floor_div(room, Dim(a.stride)) + 1);
+  }
+  const std::int64_t elements = axes[0].kernel * axes[1].kernel;
+  const Shape positions{batch, offset_group, elements, height, width};
+  const Value offsets = reshaped(n, offset, Shape{batch, offset_group, elements, 2, height, width});
+  std::vector<std::vector<Neighbour>> neighbours;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Value place = window_positions(graph, axes, i, i == 0 ? height : width, x.dtype()) +
+                        select(offsets, 3, static_cast<std::int64_t>(i));
+    neighbours.push_back(linear_neighbours(place, x.shape()[static_cast<int>(i) + 2]));
+  }
+  // The channels of each offset group form a separate image.
+  const Shape images{batch, offset_group, 1, 1, 1};
+  const Value image = iota(graph, images, 0) * offset_group + iota(graph, images, 1);
+  const Value rows = pixel_rows(reshape(
+      x, Shape{batch * Dim(offset_group), channels / offset_group, x.shape()[2], x.shape()[3]}));
+  Value columns = weighted_pixels(rows, image, neighbours, {x.shape()[2], x.shape()[3]});
+  if (n.has(4))
+    columns = columns * unsqueeze(reshaped(n, cast(widened(n.input(4)), x.dtype()), positions), -1);
+  columns = reshape(permute(columns, {0, 1, 5, 2, 3, 4}),
+                    Shape{batch, group, channels / group * elements, height * width});
+  const Value kernels = reshape(weight, Shape{group, out / group, channels / group * elements});
+  Value result = reshape(matmul(kernels, columns), Shape{batch, out, height, width});
+  if (n.has(3)) result = result + reshape(widened(n.input(3)), Shape{out, 1, 1});
+  return {cast(result, given.dtype())};
 }
 
 constexpr Operator kSamplingOperators[] = {
     {"GridSample", 16, grid_sample},
     {"AffineGrid", 20, affine_grid},
-    {"RoiAlign", 10, roi_align},
-    {"MaxRoiPool", 1, max_roi_pool},
+    {"DeformConv", 19, deform_conv},
 };
 
 }  // namespace

@@ -10,9 +10,12 @@
 #include "weft/graph/functions/index.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/reduce.h"
+#include "weft/serialization/onnx/import/file_import.h"
+#include "weft/serialization/onnx/import/graph_import.h"
 #include "weft/serialization/onnx/import/operators.h"
 #include "weft/serialization/onnx/import/operators/dims.h"
 #include "weft/serialization/onnx/import/operators/numeric.h"
+#include "weft/serialization/onnx/import/operators/rows.h"
 
 namespace weft::onnx {
 namespace {
@@ -45,8 +48,47 @@ weft::Slice axis_slice(const Dim& n, const Dim& start, const Dim& end, std::int6
           step};
 }
 
+/// Returns the value from which reshapes computed `v`.
+Value before_reshapes(Value v) {
+  while (v.node().op().name == "reshape") v = v.node().input(0);
+  return v;
+}
+
+/// Returns end - start if `end` is the sum of `start` and a known number.
+std::optional<std::int64_t> known_distance(NodeImport& n, Value start, Value end) {
+  const Node& sum = before_reshapes(end).node();
+  if (sum.op().name != "add") return std::nullopt;
+  for (const std::size_t i : {0, 1}) {
+    const auto number = n.known(sum.input(1 - i));
+    if (before_reshapes(sum.input(i)) == before_reshapes(start) && number && number->numel() == 1)
+      return static_cast<std::int64_t>(number->at(0));
+  }
+  return std::nullopt;
+}
+
+/// Returns x[i:i + n] for a number i that is computed from data, as in the bodies of loops.
+/// Undefined if the slice is of another kind.
+Value slice_at_data(NodeImport& n, Value x) {
+  const Value start = n.input(1), end = n.input(2);
+  if (n.import().file().known.dims(start) || start.shape().numel() != Dim(1)) return {};
+  if (n.has(4) && n.known_integers(4) != Sizes{1}) return {};
+  const auto length = known_distance(n, start, end);
+  if (!length || *length < 1) return {};
+  const int axis = n.normalised_axis(n.has(3) ? n.known_integers(3).at(0) : 0, x.rank());
+  std::vector<Value> starts(static_cast<std::size_t>(x.rank()),
+                            n.graph().constant(Tensor::zeros(DType::i64, {1})));
+  starts[static_cast<std::size_t>(axis)] =
+      reshape(wrapped_index(n, cast(start, DType::i64), x.shape()[axis]), Shape{1});
+  Shape sizes = x.shape();
+  sizes[axis] = *length;
+  return dynamic_slice(x, concat(starts), sizes);
+}
+
 std::vector<ImportedValue> slice_values(NodeImport& n) {
   const Value x = n.input(0);
+  if (n.opset() >= 10) {
+    if (const Value part = slice_at_data(n, x); part.defined()) return {part};
+  }
   std::vector<Dim> starts, ends;
   std::optional<Sizes> axes, steps;
   if (n.opset() >= 10) {
