@@ -11,6 +11,7 @@
 #include "weft/core/rounding.h"
 #include "weft/ops/convolution/panel_forward.h"
 #include "weft/ops/convolution/window.h"
+#include "weft/ops/convolution/winograd_forward.h"
 #include "weft/ops/kernels/convolution/conv.h"
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/kernels/gemm/serial.h"
@@ -116,7 +117,10 @@ Kernel forward(const KernelRequest& r, const ConvGeometry& g, const EpilogueRef&
   const std::int64_t tile = tile_positions(g, rows), tiles = divide_up(g.positions(), tile);
   const std::size_t patches_bytes = g.pointwise() ? 0 : patch_bytes(sizeof(T), rows, tile);
   const kernels::GemmEngine* engine = engine_for<T>(r.precision, outs, tile, rows);
-  if (engine == nullptr && fills_panels(g)) return panel_forward<T>(r, g, epilogue);
+  if (engine == nullptr && fills_panels(g)) {
+    if (std::is_same_v<T, float> && fits_winograd(g)) return winograd_forward(r, g, epilogue);
+    return panel_forward<T>(r, g, epilogue);
+  }
   const std::size_t patches_begin =
       epilogue == nullptr ? 0 : aligned_size(epilogue->slot_scratch());
   const auto piece = [=](const KernelRun& run, std::int64_t index) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weft/core/rounding.h"
+#include "weft/ops/convolution/conv_phases.h"
 #include "weft/ops/kernels/convolution/patch_panels.h"
 #include "weft/ops/kernels/gemm_engine.h"
 
@@ -24,10 +25,6 @@ constexpr std::int64_t kTilePositions = 128;
 // a cache line that two cores have read takes ten times as long as a store to another line.
 constexpr std::int64_t kWantedTiles = 12;
 constexpr std::int64_t kMinOuts = 128;
-// The speed of a worker, and the work in a chunk.
-constexpr double kProductsPerNs = 40, kProductsPerChunk = 5e5;
-constexpr double kPackedPerNs = 4, kPackedPerChunk = 1 << 14;
-
 // The product of the weights [outs, depth] and the patches [depth, positions] of every image and
 // group.
 template <class T>
@@ -132,22 +129,6 @@ struct PanelProduct {
   }
 };
 
-// Appends a phase that calls fn(run, i) for all i < count. `work` is in units of which a worker
-// processes `per_ns` in a nanosecond; a chunk has at least `per_chunk`.
-template <class Fn>
-void add_phase(Kernel& kernel, std::int64_t count, double work, double per_ns, double per_chunk,
-               Fn fn) {
-  Phase phase;
-  phase.cost_ns = work / per_ns;
-  const double each = work / static_cast<double>(count);
-  phase.chunks = chunk_count(count, static_cast<std::int64_t>(per_chunk / (each + 1)));
-  phase.body = [=, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
-    const auto [begin, end] = chunk_range(count, chunks, chunk);
-    for (std::int64_t i = begin; i < end; ++i) fn(run, i);
-  };
-  kernel.phases.push_back(std::move(phase));
-}
-
 }  // namespace
 
 template <class T>
@@ -157,36 +138,16 @@ Kernel panel_forward(const KernelRequest& request, const ConvGeometry& geometry,
   Kernel kernel;
   p.weights = epilogue == nullptr ? 0 : aligned_size(epilogue->shared_scratch());
   p.patches = epilogue == nullptr ? 0 : aligned_size(epilogue->slot_scratch());
-  p.is_packed_before = request.inputs[1].constant;
-  kernel.shared_scratch = p.weights + (p.is_packed_before ? 0 : p.weights_bytes());
+  kernel.shared_scratch = p.weights;
   kernel.slot_scratch = p.patches + p.tile_patches_bytes();
-
-  const auto weight_elements = static_cast<double>(p.g.groups * p.outs * p.depth);
-  const std::int64_t weight_panels = p.g.groups * p.row_panels();
-  if (p.is_packed_before) {
-    PackedInput packed;
-    packed.input = 1;
-    packed.layout =
-        fmt::format("A of {} {} {}x{} [{}, {}] {} groups", p.engine.name, dtype_name(dtype_of<T>),
-                    p.engine.row_panel, p.engine.depth_block, p.outs, p.depth, p.g.groups);
-    packed.bytes = p.weights_bytes();
-    packed.chunks = chunk_count(
-        weight_panels, static_cast<std::int64_t>(
-                           kPackedPerChunk / static_cast<double>(p.depth * p.engine.row_panel)));
-    packed.pack = [p, weight_panels, chunks = packed.chunks](const void* from, std::byte* to,
-                                                             std::int64_t chunk) {
-      const auto [begin, end] = chunk_range(weight_panels, chunks, chunk);
-      for (std::int64_t i = begin; i < end; ++i) p.pack_weights(from, to, i);
-    };
-    kernel.packed = std::move(packed);
-  } else {
-    add_phase(kernel, weight_panels, weight_elements, kPackedPerNs, kPackedPerChunk,
-              [p](const KernelRun& run, std::int64_t i) {
-                p.pack_weights(run.inputs[1], run.shared_scratch + p.weights, i);
-              });
-  }
+  p.is_packed_before = add_packed_weights(
+      kernel, request,
+      fmt::format("A of {} {} {}x{} [{}, {}] {} groups", p.engine.name, dtype_name(dtype_of<T>),
+                  p.engine.row_panel, p.engine.depth_block, p.outs, p.depth, p.g.groups),
+      p.weights, p.weights_bytes(), p.g.groups * p.row_panels(), p.depth * p.engine.row_panel,
+      [p](const void* from, std::byte* to, std::int64_t i) { p.pack_weights(from, to, i); });
   add_phase(kernel, p.products() * p.position_tiles() * p.out_tiles(), p.multiply_adds(),
-            kProductsPerNs, kProductsPerChunk,
+            kConvProductsPerNs, kConvProductsPerChunk,
             [p, epilogue, channels = p.g.out_channels](const KernelRun& run, std::int64_t i) {
               void* const c = epilogue == nullptr ? run.outputs[0] : epilogue->product(run);
               const OutputTile tile = p.multiply(run, static_cast<T*>(c), i);

@@ -35,6 +35,10 @@ std::vector<ConvCase> cases() {
       {{1, 3, 61, 35}, {20, 3, 7, 7}, {{2, 2}, {3, 3}, {1, 1}, 1}},
       {{2, 9, 10, 50}, {13, 9, 1, 3}, {{1, 3}, {0, 2}, {1, 1}, 1}},
       {{2, 5, 4, 150}, {12, 5, 1, 1}, {{1, 2}, {0, 0}, {1, 1}, 1}},
+      // transformed patches: bands of one and several rows of tiles, odd sizes, groups
+      {{2, 32, 13, 15}, {50, 32, 3, 3}, {{1, 1}, {1, 1}, {1, 1}, 1}},
+      {{1, 70, 17, 14}, {66, 35, 3, 3}, {{1, 1}, {0, 1}, {1, 1}, 2}},
+      {{1, 33, 9, 27}, {120, 33, 3, 3}, {{1, 1}, {1, 0}, {1, 1}, 1}},
       // kernel positions that cover padding only
       {{1, 1, 2, 3}, {2, 1, 1, 9}, {{1, 1}, {0, 6}, {1, 1}, 1}},
       {{0, 2, 3, 3}, {2, 2, 2, 2}, {{1, 1}, {0, 0}, {1, 1}, 1}},
@@ -128,7 +132,8 @@ BOOST_AUTO_TEST_CASE(fused_steps_and_packed_weights_give_the_bits_of_separate_op
   const Attributes add_twice{
       {"padding", Ints{1, 1}},
       {"program", std::string("%3 = add(%0, %1); %4 = add(%3, %2); return %4")}};
-  for (const Sizes& x : std::vector<Sizes>{{1, 70, 9, 8}, {2, 8, 40, 31}, {1, 60, 7, 7}}) {
+  for (const Sizes& x :
+       std::vector<Sizes>{{1, 70, 9, 8}, {2, 8, 40, 31}, {1, 60, 7, 7}, {2, 40, 11, 13}}) {
     samples.push_back({{sample_uniform(x, 1), sample_uniform({50, x[1], 3, 3}, 2),
                         sample_uniform({50, 1, 1}, 3), sample_uniform({x[0], 50, x[2], x[3]}, 4)},
                        add_twice});

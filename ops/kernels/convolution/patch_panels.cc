@@ -67,6 +67,22 @@ SegmentLoad<T> segment_load(int64_t stride, const PatchSegment& s) {
           hn::AndNot(before(first - lanes), before(last - lanes)), s.offset - first};
 }
 
+// Packs vectors that consist of kLow and kHigh segments at stride 1. Their masks are in registers.
+template <int kLow, int kHigh, class T>
+void pack_segments(const SegmentLoad<T>* low, const SegmentLoad<T>* high, TapRows<T> rows) {
+  const Full<T> d;
+  const auto gathered = [&](const auto& load, const auto& more, bool two) HWY_ATTR {
+    const auto first = hn::MaskedLoad(load.low, d, rows.in + load.offset);
+    return two ? hn::Or(first, hn::MaskedLoad(more.low, d, rows.in + more.offset)) : first;
+  };
+  const SegmentLoad<T> low0 = low[0], low1 = low[kLow - 1], high0 = high[0],
+                       high1 = high[kHigh - 1];
+  for (; rows.channels > 0; --rows.channels, rows.out += rows.out_step, rows.in += rows.plane) {
+    hn::Store(gathered(low0, low1, kLow == 2), d, rows.out);
+    hn::Store(gathered(high0, high1, kHigh == 2), d, rows.out + kVectorLanes<T>);
+  }
+}
+
 // As above, for strides of 1 and 2.
 template <int kStride, class T>
 void pack_vectors(const PatchSegment* segments, int count, TapRows<T> rows) {
@@ -83,6 +99,13 @@ void pack_vectors(const PatchSegment* segments, int count, TapRows<T> rows) {
       loads[v][counts[v]++] = segment_load<T>(
           kStride, {from - v * lanes, to - from, s.offset + (from - s.lane) * kStride});
     }
+  }
+  if constexpr (kStride == 1) {
+    const auto is = [&](int low, int high) { return counts[0] == low && counts[1] == high; };
+    if (is(1, 1)) return pack_segments<1, 1>(loads[0], loads[1], rows);
+    if (is(1, 2)) return pack_segments<1, 2>(loads[0], loads[1], rows);
+    if (is(2, 1)) return pack_segments<2, 1>(loads[0], loads[1], rows);
+    if (is(2, 2)) return pack_segments<2, 2>(loads[0], loads[1], rows);
   }
   for (; rows.channels > 0; --rows.channels, rows.out += rows.out_step, rows.in += rows.plane) {
     for (int v = 0; v < 2; ++v) {
