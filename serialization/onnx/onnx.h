@@ -16,6 +16,9 @@ struct OnnxReadOptions {
   /// its value is given here; OnnxModel::fixed_inputs lists these inputs. The values of all other
   /// inputs are ignored, so that a caller may pass everything that it is going to feed.
   TensorMap input_values = {};
+  /// True: inputs with a value in `input_values` have the sizes of this value instead of symbols.
+  /// A program for these sizes only can have branches and loops that depend on sizes.
+  bool fixed_sizes = false;
   /// Sizes of symbolic axes, by name: {"batch", 1}. Other symbols remain symbols of the graph.
   std::map<std::string, std::int64_t, std::less<>> sizes = {};
   /// Names of values that become the outputs of the program, in this order, instead of the outputs
@@ -57,7 +60,8 @@ struct OnnxModel {
 /// Throws FormatError, with the path and the byte offset or the name and number of the node,
 /// - if the file is damaged or no ONNX file, or external data is outside its file or folder;
 /// - for an operator, a version, a dtype or an attribute that Weft cannot compute, by name;
-/// - if a shape depends on the value of an input that is not in `input_values`, or on data.
+/// - if a shape depends on the value of an input that is not in `input_values`, or on data;
+/// - if a value in `input_values` does not have the declared dtype and, with `fixed_sizes`, sizes.
 /// Throws IoError if a file cannot be read.
 OnnxModel read_onnx(const std::string& path, const OnnxReadOptions& options = {});
 

@@ -61,6 +61,38 @@ BOOST_AUTO_TEST_CASE(unknown_operators_and_settings_are_rejected_by_name) {
                            {"'x' is used before it is defined in the main graph"});
 }
 
+BOOST_AUTO_TEST_CASE(fixed_sizes_are_those_of_the_values) {
+  const GraphBuilder graph = GraphBuilder()
+                                 .input("x", DType::f32, {"n", std::int64_t{2}})
+                                 .input("z", DType::f32, {"n"})
+                                 .node("Identity", {"x"}, {"y"})
+                                 .node("Identity", {"z"}, {"u"})
+                                 .output("y")
+                                 .output("u");
+  OnnxReadOptions options;
+  options.input_values["x"] = Tensor::zeros(DType::f32, {3, 2});
+  BOOST_TEST(read_model(graph, 17, options).checkpoint.graph().find_input("x").shape().str() ==
+             "[n, 2]");
+  options.fixed_sizes = true;
+  const OnnxModel model = read_model(graph, 17, options);
+  BOOST_TEST(model.checkpoint.graph().find_input("x").shape().str() == "[3, 2]");
+  BOOST_TEST(model.checkpoint.graph().find_input("z").shape().str() == "[3]");
+
+  const auto check = [&](const Tensor& value, const std::string& message) {
+    options.input_values["x"] = value;
+    check_error<FormatError>([&] { read_model(graph, 17, options); }, {message});
+  };
+  check(Tensor::zeros(DType::f32, {3, 4}),
+        "input 'x' is f32[3, 4] in OnnxReadOptions::input_values, but the size of axis 1 is 2");
+  check(Tensor::zeros(DType::f32, {3}), "but the file declares rank 2");
+  check(Tensor::zeros(DType::f64, {3, 2}),
+        "input 'x' is f32, but OnnxReadOptions::input_values has f64[3, 2]");
+  options.input_values["x"] = Tensor::zeros(DType::f32, {3, 2});
+  options.sizes["n"] = 4;
+  check_error<FormatError>([&] { read_model(graph, 17, options); },
+                           {"but the size of axis 0 is 4"});
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

@@ -75,7 +75,7 @@ Value FileImport::add_variable(std::string_view name, Tensor value, VariableKind
   const Variable variable = graph->variable(
       unique, ValueType{value.dtype(), Shape(value.sizes())},
       {.kind = kind, .trainable = options.trainable && kind == VariableKind::parameter});
-  tensors.emplace(unique, std::move(value));
+  tensors.insert_or_assign(unique, std::move(value));
   return variable;
 }
 

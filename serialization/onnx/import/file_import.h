@@ -7,8 +7,11 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
+#include <vector>
 
 #include "weft/core/error.h"
+#include "weft/serialization/onnx/import/imported_value.h"
 #include "weft/serialization/onnx/import/known_values.h"
 #include "weft/serialization/onnx/model_file.h"
 #include "weft/serialization/onnx/onnx.h"
@@ -61,6 +64,9 @@ struct FileImport {
   TensorReader reader;
   std::shared_ptr<Graph> graph;
   TensorMap tensors;  // the values of the variables
+  /// The variables and constants of initialisers that are used, by message, and in order.
+  std::unordered_map<const google::protobuf::Message*, ImportedValue> initializers;
+  std::vector<const google::protobuf::Message*> materialised;
   KnownValues known;
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>,
            FileFunction>

@@ -117,14 +117,30 @@ const ImportedValue& GraphImport::value(const std::string& name, bool as_buffer)
   }
   const auto found = scope->values_.find(name);
   if (found != scope->values_.end()) return found->second;
-  const Tensor& tensor = scope->read(name, scope->initializers_.at(name));
+  Initializer& initializer = scope->initializers_.at(name);
+  const Message* message = initializer.message();
+  // A body that is unrolled has the same variables in every step.
+  const auto known = file_.initializers.find(message);
+  if (known != file_.initializers.end()) return known->second;
+  const Tensor& tensor = scope->read(name, initializer);
   const Graph::Outside outside(graph());
   const Value value =
       is_floating(tensor.dtype()) && (as_buffer || tensor.rank() > 0)
           ? file_.add_variable(name, tensor,
                                as_buffer ? VariableKind::buffer : VariableKind::parameter)
           : graph().constant(tensor);
-  return scope->values_.emplace(name, value).first->second;
+  file_.materialised.push_back(message);
+  return file_.initializers.emplace(message, value).first->second;
+}
+
+GraphImport::Attempt::Attempt(FileImport& file)
+    : file_(file), materialised_(file.materialised.size()) {}
+
+GraphImport::Attempt::~Attempt() {
+  if (kept_) return;
+  file_.known.forget();
+  for (; file_.materialised.size() > materialised_; file_.materialised.pop_back())
+    file_.initializers.erase(file_.materialised.back());
 }
 
 void GraphImport::nodes(const Nodes& nodes, const std::vector<std::string>& needed) {

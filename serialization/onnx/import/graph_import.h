@@ -14,6 +14,7 @@
 
 namespace weft::onnx {
 
+using google::protobuf::Message;
 using Nodes = std::vector<const onnx_proto::Node*>;
 Nodes pointers_to(const google::protobuf::RepeatedPtrField<onnx_proto::Node>& nodes);
 
@@ -46,6 +47,22 @@ class GraphImport {
   std::vector<ImportedValue> body(const onnx_proto::Graph& body,
                                   const std::vector<ImportedValue>& inputs,
                                   std::string description);
+  /// RAII scope for the translation of a body that may fail and be repeated in another way. Weft's
+  /// builders of loops and branches remove the nodes of a body that fails: without keep(), values
+  /// that refer to these nodes are forgotten.
+  class Attempt {
+   public:
+    explicit Attempt(FileImport& file);
+    ~Attempt();
+    Attempt(const Attempt&) = delete;
+    Attempt& operator=(const Attempt&) = delete;
+    void keep() { kept_ = true; }
+
+   private:
+    FileImport& file_;
+    const std::size_t materialised_;
+    bool kept_ = false;
+  };
   /// Returns true if a translated node or an output of the graph uses the value.
   bool is_used(const std::string& name) const { return used_.count(name) != 0; }
   /// Returns true if the name is an input of a function that the call leaves out.
@@ -56,6 +73,9 @@ class GraphImport {
     const onnx_proto::Tensor* dense = nullptr;
     const onnx_proto::SparseTensor* sparse = nullptr;
     Tensor tensor = {};  // once it has been read
+    const Message* message() const {
+      return dense != nullptr ? static_cast<const Message*>(dense) : sparse;
+    }
   };
   GraphImport* scope_of(const std::string& name);
   const Tensor& read(const std::string& name, Initializer& initializer);

@@ -33,6 +33,11 @@ class KnownValues {
   /// Returns the input, variable or node because of which `value` is not known, for errors: a node
   /// without operands, or with a body. Undefined if there is none.
   Value unknown_leaf(Value value);
+  /// Forgets all results, because nodes have been removed from the graph.
+  void forget() {
+    tensors_.clear();
+    dims_.clear();
+  }
 
  private:
   using Results = std::optional<std::vector<Tensor>>;

@@ -79,6 +79,9 @@ class ModelImport {
     Program program("predict");
     for (const std::string& name : outputs) add_output(program, name, main_.value(name));
     freeze_unused(program);
+    // Bodies that were translated in another way in the end leave tensors without variables.
+    std::erase_if(file_.tensors,
+                  [&](const auto& entry) { return !file_.graph->has_variable(entry.first); });
 
     OnnxModel result;
     result.opset = file_.opsets.count("") != 0 ? file_.opsets.at("") : 0;
@@ -96,16 +99,37 @@ class ModelImport {
     return std::find(fixed_.begin(), fixed_.end(), name) != fixed_.end();
   }
 
-  // Returns the sizes of symbols: those of the options and those of fixed inputs.
+  // Returns the given value of an input if the input has the sizes of this value, or null.
+  const Tensor* sized_value(const std::string& name) const {
+    const auto value = file_.options.input_values.find(name);
+    const bool given = value != file_.options.input_values.end();
+    return given && (is_fixed(name) || file_.options.fixed_sizes) ? &value->second : nullptr;
+  }
+
+  // Returns the sizes of symbols: those of the options and those of inputs with fixed sizes.
   SymbolSizes symbol_sizes(const onnx_proto::Graph& graph) const {
     SymbolSizes sizes = file_.options.sizes;
     for (const auto& input : graph.input()) {
-      if (!is_fixed(input.name())) continue;
-      const Tensor& value = file_.options.input_values.find(input.name())->second;
+      const Tensor* value = sized_value(input.name());
+      if (value == nullptr || !input.type().tensor_type().has_shape()) continue;
       const auto& shape = input.type().tensor_type().shape();
-      for (int axis = 0; axis < std::min(shape.dim_size(), value.rank()); ++axis)
-        if (shape.dim(axis).has_dim_param())
-          sizes.emplace(shape.dim(axis).dim_param(), value.size(axis));
+      const auto fail = [&](const std::string& expected) {
+        throw FormatError(
+            fmt::format("{}: input '{}' is {} in OnnxReadOptions::input_values, but {}", file_.path,
+                        excerpt(input.name()), value->type_str(), expected));
+      };
+      if (shape.dim_size() != value->rank())
+        fail(fmt::format("the file declares rank {}", shape.dim_size()));
+      for (int axis = 0; axis < value->rank(); ++axis) {
+        const auto& dim = shape.dim(axis);
+        std::int64_t declared = dim.dim_value();
+        if (!dim.dim_param().empty())
+          declared = sizes.emplace(dim.dim_param(), value->size(axis)).first->second;
+        else if (!dim.has_dim_value() || declared < 0)
+          continue;
+        if (declared != value->size(axis))
+          fail(fmt::format("the size of axis {} is {}", axis, declared));
+      }
     }
     return sizes;
   }
@@ -173,8 +197,10 @@ class ModelImport {
           "{} has no declared rank: pass a value with its sizes in OnnxReadOptions::input_values",
           what));
     }
-    const Shape shape = type.has_shape() ? declared_shape(type.shape(), name, *file_.graph, sizes)
-                                         : Shape(value->second.sizes());
+    const Tensor* sized = sized_value(name);
+    const Shape shape = sized != nullptr   ? Shape(sized->sizes())
+                        : type.has_shape() ? declared_shape(type.shape(), name, *file_.graph, sizes)
+                                           : Shape(value->second.sizes());
     return file_.graph->input(name, ValueType{*dtype, shape},
                               SourceLocation{file_.path.c_str(), 0});
   }

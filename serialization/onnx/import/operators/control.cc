@@ -60,11 +60,14 @@ std::vector<ImportedValue> if_branch(NodeImport& n) {
   const Value condition = n.input(0);
   if (const auto taken = known_bool(n, condition)) return branch(*taken);
   try {
-    return imported(cond(
+    GraphImport::Attempt attempt(n.import().file());
+    const std::vector<Value> results = cond(
         control_scalar(condition), {},
         [&](Graph&, const std::vector<Value>&) { return tensors_of(branch(true)); },
         [&](Graph&, const std::vector<Value>&) { return tensors_of(branch(false)); },
-        {.name = "If"}));
+        {.name = "If"});
+    attempt.keep();
+    return imported(results);
   } catch (const Error&) {
     n.fix_input(0);  // branches of different types are possible if the condition is known
     throw;
@@ -145,6 +148,7 @@ class LoopImport {
   Value truth(bool value) { return n_.graph().constant(Tensor::scalar(DType::boolean, value)); }
 
   std::vector<ImportedValue> as_scan(const Dim& steps) {
+    GraphImport::Attempt attempt(n_.import().file());
     const auto result = scan(
         n_.graph(), tensors_of(carries_), {}, {},
         [&](Graph&, const ScanElements& in) {
@@ -155,6 +159,7 @@ class LoopImport {
           return ScanStep{{outputs.begin() + 1, stacked}, {stacked, outputs.end()}};
         },
         {.length = AxisSize(max(steps, Dim(0))), .name = "Loop"});
+    attempt.keep();
     std::vector<ImportedValue> results = imported(result.carries);
     results.insert(results.end(), result.outputs.begin(), result.outputs.end());
     return results;
@@ -207,6 +212,7 @@ class LoopImport {
 
   // The carries of the while loop are the number of the step, the condition and the carries.
   std::vector<ImportedValue> as_while() {
+    GraphImport::Attempt attempt(n_.import().file());
     Graph& graph = n_.graph();
     std::vector<Value> carries = {graph.scalar(DType::i64, 0),
                                   condition_.defined() ? control_scalar(condition_) : truth(true)};
@@ -227,6 +233,7 @@ class LoopImport {
           return next;
         },
         std::numeric_limits<std::int64_t>::max(), {.name = "Loop"});
+    attempt.keep();
     return imported({results.begin() + 2, results.end()});
   }
 
