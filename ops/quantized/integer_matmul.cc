@@ -97,7 +97,7 @@ struct IntegerProduct {
   std::size_t row_bytes = 0, begin_rows = 0;  // of the prepared rows, in the shared scratch
   // With a zero point, the last prepared row consists of zero points. Its product is subtracted.
   bool has_zero = false;
-  std::size_t begin_start = 0;              // of the negated product, in the slot scratch
+  std::size_t begin_start = 0;              // of the negated product, in the shared scratch
   std::optional<BytePatches> patches = {};  // of a convolution
   std::shared_ptr<const Epilogue> epilogue = nullptr;  // null without steps
   /// The output for the levels of result 0, followed by the output for its steps; 0 for none.
@@ -118,7 +118,7 @@ struct IntegerProduct {
   void compute(const KernelRun& run, ChunkRange row, ChunkRange panel, float* out) const {
     const std::int64_t count = row.end - row.begin;
     kernels::QuantizedWeights matrix = weights(run);
-    if (has_zero) matrix.start = start(run, matrix, panel);
+    if (has_zero) matrix.start = start(run);
     const float* const steps = matrix.scale == nullptr ? out : run.in<float>(1) + row.begin;
     unit->product(matrix, prepared(run, row.begin), steps, count, panel.begin, panel.end, out,
                   w.outputs);
@@ -133,16 +133,8 @@ struct IntegerProduct {
                    .c_stride = w.outputs},
                   row.begin);
   }
-  /// Computes minus the zero point times the sums of the columns of some panels.
-  const std::int32_t* start(const KernelRun& run, kernels::QuantizedWeights matrix,
-                            ChunkRange panel) const {
-    auto* const sums = reinterpret_cast<std::int32_t*>(run.slot_scratch + begin_start);
-    auto* const out = reinterpret_cast<float*>(sums);
-    matrix.scale = nullptr;
-    unit->product(matrix, prepared(run, rows), out, 1, panel.begin, panel.end, out, w.outputs);
-    const std::int64_t end = std::min(panel.end * kQuantizedPanel, w.outputs);
-    for (std::int64_t j = panel.begin * kQuantizedPanel; j < end; ++j) sums[j] = -sums[j];
-    return sums;
+  std::int32_t* start(const KernelRun& run) const {
+    return reinterpret_cast<std::int32_t*>(run.shared_scratch + begin_start);
   }
   /// Rounds whole rows. `out` points to their products.
   void round(const KernelRun& run, ChunkRange row, float* out) const {
@@ -176,6 +168,26 @@ void add_prepare_rows(Kernel& kernel, const IntegerProductRef& p) {
     if (!p->has_zero || chunk > 0) return;
     rows.assign(static_cast<std::size_t>(p->w.inputs), zero);
     p->unit->prepare(p->weights(run), rows.data(), 1, p->prepared(run, p->rows));
+  };
+  kernel.phases.push_back(std::move(phase));
+}
+
+// Computes minus the zero point times the sums of the columns: the product of the last prepared
+// row.
+void add_start(Kernel& kernel, const IntegerProductRef& p) {
+  const std::int64_t bytes = p->w.panels() * p->w.panel_bytes();
+  Phase phase;
+  phase.chunks = std::clamp<std::int64_t>(chunk_count(bytes, kTileBytes), 1, p->w.panels());
+  phase.cost_ns = static_cast<double>(bytes) / kBytesPerNs;
+  phase.body = [p, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
+    const auto [begin, end] = chunk_range(p->w.panels(), chunks, chunk);
+    kernels::QuantizedWeights matrix = p->weights(run);
+    matrix.scale = nullptr;
+    std::int32_t* const sums = p->start(run);
+    auto* const out = reinterpret_cast<float*>(sums);
+    p->unit->product(matrix, p->prepared(run, p->rows), out, 1, begin, end, out, p->w.outputs);
+    const std::int64_t last = std::min(end * kQuantizedPanel, p->w.outputs);
+    for (std::int64_t j = begin * kQuantizedPanel; j < last; ++j) sums[j] = -sums[j];
   };
   kernel.phases.push_back(std::move(phase));
 }
@@ -297,9 +309,8 @@ void add_integer_product(Kernel& kernel, const KernelRequest& r, IntegerProduct 
   }
   product.begin_rows = aligned_size(kernel.shared_scratch);
   if (product.has_zero) {
-    product.begin_start = aligned_size(kernel.slot_scratch);
-    kernel.slot_scratch =
-        product.begin_start + static_cast<std::size_t>(product.w.panels() * kQuantizedPanel) * 4;
+    product.begin_start = product.begin_rows;
+    product.begin_rows += static_cast<std::size_t>(product.w.panels() * kQuantizedPanel) * 4;
   }
   const auto p = std::make_shared<const IntegerProduct>(std::move(product));
   if (is_empty) {
@@ -308,6 +319,7 @@ void add_integer_product(Kernel& kernel, const KernelRequest& r, IntegerProduct 
     const std::int64_t rows = p->rows + (p->has_zero ? 1 : 0);
     kernel.shared_scratch = p->begin_rows + static_cast<std::size_t>(rows) * p->row_bytes;
     add_prepare_rows(kernel, p);
+    if (p->has_zero) add_start(kernel, p);
     if (blocks > 0) return add_rounded_blocks(kernel, p, blocks, is_output);
     add_tiles(kernel, p);
   }

@@ -79,11 +79,23 @@ inline constexpr bool is_float<float> = true;
 template <>
 inline constexpr bool is_float<double> = true;
 
+/// The same for bytes, without branches, so that the loop is vectorised.
+template <class To, class F>
+HWY_INLINE To saturate_byte(F x) {
+  constexpr F lowest = To(-1) < To(0) ? F(-128) : F(0), highest = To(-1) < To(0) ? F(127) : F(255);
+  F y = x == x ? x : F(0);
+  y = y < lowest ? lowest : y;
+  y = y > highest ? highest : y;
+  return static_cast<To>(static_cast<int32_t>(y));
+}
+
 template <class To>
 struct Convert {
   template <class T>  // float, double or an integer
   static HWY_INLINE To from(T x) {
-    if constexpr (is_float<T> && !is_float<To>) {
+    if constexpr (is_float<T> && sizeof(To) == 1) {
+      return saturate_byte<To>(x);
+    } else if constexpr (is_float<T> && !is_float<To>) {
       return saturate<To>(x);
     } else {
       return static_cast<To>(x);

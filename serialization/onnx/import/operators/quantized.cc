@@ -3,6 +3,7 @@
 // of two of them in f64.
 #include "weft/serialization/onnx/import/operators/quantized.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "weft/core/integer_range.h"
@@ -46,13 +47,17 @@ std::optional<Tensor> int8_matrix(const Tensor& levels, const Tensor& zeros, boo
   auto* const q = packed.mutable_data<std::int8_t>();
   const std::int64_t words = (inputs + 3) / 4;
   const IntegerRange range = integer_range(DType::i8);
-  for (std::int64_t j = 0; j < outputs; ++j) {
+  // Panel by panel, so that both tensors are accessed in whole cache lines.
+  for (std::int64_t panel = 0; panel < outputs; panel += kQuantizedPanel) {
+    const std::int64_t end = std::min(panel + kQuantizedPanel, outputs);
+    std::int8_t* const to = q + panel * words * 4;
     for (std::int64_t i = 0; i < inputs; ++i) {
-      const std::int32_t w =
-          from[transposed ? j * inputs + i : i * outputs + j] - zero[static_cast<std::size_t>(j)];
-      if (!range.holds(w)) return {};
-      const std::int64_t word = (j / kQuantizedPanel * words + i / 4) * kQuantizedPanel;
-      q[(word + j % kQuantizedPanel) * 4 + i % 4] = static_cast<std::int8_t>(w);
+      for (std::int64_t j = panel; j < end; ++j) {
+        const std::int32_t w =
+            from[transposed ? j * inputs + i : i * outputs + j] - zero[static_cast<std::size_t>(j)];
+        if (!range.holds(w)) return {};
+        to[(i / 4 * kQuantizedPanel + j - panel) * 4 + i % 4] = static_cast<std::int8_t>(w);
+      }
     }
   }
   return packed;
