@@ -1,7 +1,8 @@
 // Quantised operators of com.microsoft, as ONNX Runtime's quantiser writes them.
-#include <cmath>
+#include <algorithm>
 
 #include "weft/graph/functions.h"
+#include "weft/ops/quantized/quantized.h"
 #include "weft/serialization/onnx/import/operators.h"
 #include "weft/serialization/onnx/import/operators/numeric.h"
 #include "weft/serialization/onnx/import/operators/quantized.h"
@@ -134,6 +135,42 @@ Value unpacked_bits(Value bytes, std::int64_t bits, const Dim& count) {
   return slice(flatten(stack(parts, bytes.rank()), -2, -1), -1, {.begin = Dim(0), .end = count});
 }
 
+// Returns known weights of 4 bits, without zero points, as variables in Weft's format int4, which
+// has one scale for 32 inputs. Undefined if the format cannot represent the scales.
+Value int4_weight(NodeImport& n, std::int64_t inputs, std::int64_t outputs, std::int64_t block) {
+  if (block % kQuantizedGroup != 0) return {};
+  const std::optional<Tensor> bytes = n.known_if_any(1), scales = n.known_if_any(2);
+  const std::int64_t blocks = (inputs + block - 1) / block;
+  if (!bytes || bytes->dtype() != DType::u8 || bytes->numel() != outputs * blocks * block / 2)
+    return {};
+  if (!scales || scales->numel() != outputs * blocks) return {};
+  const Tensor wide = scales->to(DType::f32);
+  Tensor q = Tensor::zeros(DType::u8, quantized_sizes(QuantizedFormat::int4, inputs, outputs));
+  Tensor scale =
+      Tensor::zeros(DType::f16, quantized_scale_sizes(QuantizedFormat::int4, inputs, outputs));
+  const QuantizedGroups groups(QuantizedFormat::int4, inputs, q.mutable_raw(),
+                               scale.mutable_data<Float16>());
+  for (std::int64_t j = 0; j < outputs; ++j) {
+    for (std::int64_t first = 0; first < inputs; first += kQuantizedGroup) {
+      const float exact = wide.data<float>()[j * blocks + first / block];
+      QuantizedGroup group{.scale = to_float16(exact)};
+      if (to_float(group.scale) != exact) return {};
+      const std::int64_t count = std::min(kQuantizedGroup, inputs - first);
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t at = j * blocks * block + first + i;
+        const std::uint8_t byte = bytes->data<std::uint8_t>()[at / 2];
+        const int level = at % 2 == 0 ? byte & 15 : byte >> 4;
+        group.levels[static_cast<std::size_t>(i)] = static_cast<std::int8_t>(level - 8);
+      }
+      groups.set(j, first / kQuantizedGroup, group);
+    }
+  }
+  const std::string& name = n.node().input(1);
+  return apply_op("dequantize",
+                  {n.add_buffer(name + ".q", q), n.add_buffer(name + ".scale", scale)},
+                  {{"inputs", inputs}, {"outputs", outputs}});
+}
+
 std::vector<ImportedValue> mat_mul_n_bits(NodeImport& n) {
   const std::int64_t inputs = n.integer("K"), outputs = n.integer("N");
   const std::int64_t bits = n.integer("bits", 4), block = n.integer("block_size");
@@ -142,6 +179,15 @@ std::vector<ImportedValue> mat_mul_n_bits(NodeImport& n) {
   if (n.has(4)) n.unsupported("g_idx");
   if (inputs <= 0 || outputs <= 0 || block < 16) n.unsupported("empty matrices or small blocks");
   const Value x = n.input(0);
+  if (bits == 4 && !n.has(3)) {
+    const Value w = int4_weight(n, inputs, outputs, block);
+    if (w.defined()) {
+      n.skip_input(1);
+      n.skip_input(2);
+      const Value product = matmul(widened(x), w);
+      return {cast(with_bias(product, widened(n.optional(5))), x.dtype())};
+    }
+  }
   const std::int64_t blocks = (inputs + block - 1) / block;
   const Value levels = cast(
       unpacked_bits(reshape(n.input(1), {outputs, blocks, block * bits / 8}), bits, Dim(block)),
