@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "weft/core/error.h"
 #include "weft/testing/close.h"
 #include "weft/testing/random_tensors.h"
 #include "weft/tests/onnx/one_node.h"
@@ -303,6 +304,37 @@ BOOST_AUTO_TEST_CASE(operators_of_a_symbolic_batch) {
   BOOST_TEST(results["f"].to_vector<std::int64_t>() == (std::vector<std::int64_t>{1, 2, 0, 0}));
   BOOST_TEST(results["h"].to_vector<std::int64_t>() == (std::vector<std::int64_t>{2, 1, 0}));
   BOOST_TEST(results["d"].sizes() == (Sizes{3, 2, 2}));
+}
+
+// Exporters give equal sizes different names, or none. The program checks that they are equal.
+BOOST_AUTO_TEST_CASE(sizes_without_names_are_required_to_be_equal) {
+  const OnnxModel model =
+      read_model(GraphBuilder()
+                     .input("x", DType::f32, {"", ""})
+                     .input("y", DType::f32, {"", ""})
+                     .input("targets", DType::i64, {""})
+                     .initializer("s", f32({2}, {1, 2}))
+                     .node("BatchNormalization", {"x", "s", "s", "s", "s"}, {"a"})
+                     .node("LayerNormalization", {"a", "s", "s"}, {"b"})
+                     .node("PRelu", {"b", "s"}, {"c"})
+                     .node("Gemm", {"c", "y", "s"}, {"d"}, {attribute("transB", 1)})
+                     .node("SoftmaxCrossEntropyLoss", {"d", "targets"}, {"loss"})
+                     .node("LogSoftmax", {"d"}, {"e"})
+                     .node("NegativeLogLikelihoodLoss", {"e", "targets"}, {"same"})
+                     .output("loss")
+                     .output("same"));
+  const auto run = [&](std::int64_t batch, std::int64_t classes) {
+    return run_model(model,
+                     {{"x", Tensor::full(DType::f32, {3, 2}, 2)},
+                      {"y", f32({classes, 2}, Numbers(static_cast<std::size_t>(classes) * 2, 1))},
+                      {"targets", Tensor::zeros(DType::i64, {batch})}});
+  };
+  // The two scores of a row differ by the bias of Gemm, 2 - 1.
+  const Results results = run(3, 2);
+  BOOST_TEST(expect_close(results["loss"], f32({}, {std::log1p(std::exp(1.0))})));
+  BOOST_TEST(expect_close(results["same"], results["loss"]));
+  BOOST_CHECK_THROW(run(2, 2), ShapeError);
+  BOOST_CHECK_THROW(run(3, 3), ShapeError);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -8,6 +8,7 @@
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 #include "weft/serialization/onnx/import/operators.h"
+#include "weft/serialization/onnx/import/operators/dims.h"
 #include "weft/serialization/onnx/import/operators/numeric.h"
 
 namespace weft::onnx {
@@ -140,6 +141,7 @@ std::vector<ImportedValue> parametric_rectified(NodeImport& n) {
   const Value x = n.input(0);
   Value slope = n.input(1);
   if (n.opset() < 7 && slope.rank() == 1 && x.rank() > 1) slope = from_axis(n, slope, 1, x.rank());
+  require_broadcast(n, {x, slope});
   const Value y = widened(x);
   return {cast(where(y < 0, y * widened(slope), y), x.dtype())};
 }
@@ -176,8 +178,8 @@ std::vector<ImportedValue> along_axis_of(NodeImport& n, Function function) {
   const int rank = x.rank();
   const int axis = n.axis("axis", n.opset() < 13 ? 1 : -1, rank);
   if (n.opset() >= 13 || axis == rank - 1) return {cast(function(y, axis), x.dtype())};
-  const Value rows = reshape(y, Shape{number_of_elements(x.shape(), axes_between(0, axis)),
-                                      number_of_elements(x.shape(), axes_between(axis, rank))});
+  const Value rows =
+      reshape(y, Shape{size_product(x.shape(), 0, axis), size_product(x.shape(), axis, rank)});
   return {cast(reshape(function(rows, 1), x.shape()), x.dtype())};
 }
 

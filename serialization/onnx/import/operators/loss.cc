@@ -10,6 +10,7 @@
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 #include "weft/serialization/onnx/import/operators.h"
+#include "weft/serialization/onnx/import/operators/dims.h"
 #include "weft/serialization/onnx/import/operators/numeric.h"
 
 namespace weft::onnx {
@@ -26,6 +27,15 @@ Reduction loss_reduction(NodeImport& n) {
 // No class has this number, so that it ignores nothing.
 constexpr std::int64_t kNothingIgnored = std::numeric_limits<std::int64_t>::min();
 
+// Returns the class numbers of the positions of scores [batch, classes, ...] as i64, which
+// represents kNothingIgnored.
+Value class_numbers(NodeImport& n, Value scores, Value targets) {
+  for (int axis = 0; axis < targets.rank(); ++axis) {
+    require_equal(n, targets.size(axis), scores.size(axis == 0 ? 0 : axis + 1));
+  }
+  return cast(targets, DType::i64);
+}
+
 // Returns -weights[target] * log_probabilities[target] of each position; 0 if the target is
 // ignored. The mean is weighted.
 Value negative_log_likelihood(NodeImport& n, Value log_probabilities, Value targets,
@@ -33,7 +43,6 @@ Value negative_log_likelihood(NodeImport& n, Value log_probabilities, Value targ
   const Value x = widened(log_probabilities);
   const std::int64_t ignored = n.integer("ignore_index", kNothingIgnored);
   const Reduction reduction = loss_reduction(n);
-  targets = cast(targets, DType::i64);  // for kNothingIgnored
   const Value counts = not_equal(targets, ignored);
   const Value classes = where(counts, targets, 0);
   const Value chosen = squeeze(take_along_axis(x, unsqueeze(classes, 1), 1), 1);
@@ -46,12 +55,13 @@ Value negative_log_likelihood(NodeImport& n, Value log_probabilities, Value targ
 
 std::vector<ImportedValue> negative_log_likelihood_loss(NodeImport& n) {
   const Value x = n.input(0);
-  return {cast(negative_log_likelihood(n, x, n.input(1), n.optional(2)), x.dtype())};
+  return {cast(negative_log_likelihood(n, x, class_numbers(n, x, n.input(1)), n.optional(2)),
+               x.dtype())};
 }
 
 std::vector<ImportedValue> softmax_cross_entropy_loss(NodeImport& n) {
   const Value scores = widened(n.input(0)), weights = n.optional(2);
-  const Value targets = cast(n.input(1), DType::i64);  // for kNothingIgnored
+  const Value targets = class_numbers(n, scores, n.input(1));
   const DType dtype = n.input(0).dtype();
   const Value logarithms = log_softmax(scores, 1);
   const Value loss =

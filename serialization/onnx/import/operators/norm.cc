@@ -7,6 +7,7 @@
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 #include "weft/serialization/onnx/import/operators.h"
+#include "weft/serialization/onnx/import/operators/dims.h"
 #include "weft/serialization/onnx/import/operators/numeric.h"
 
 namespace weft::onnx {
@@ -15,8 +16,13 @@ namespace {
 // Returns the dtype in which an operator computes, from its attribute stash_type: at least f32.
 DType stash_dtype(NodeImport& n) { return dtype_attribute(n, "stash_type", DType::f32); }
 
-Shape trailing_shape(const Shape& shape, int axis) {
-  return Shape(std::vector<Dim>(shape.begin() + axis, shape.end()));
+// Returns true if the sizes of v are those of the axes of x from `axis` on.
+bool has_trailing_sizes(Value v, Value x, int axis) {
+  bool equal = v.rank() == x.rank() - axis;
+  for (int i = 0; equal && i < v.rank(); ++i) {
+    equal = x.graph().facts().equal(v.shape()[i], x.shape()[axis + i]);
+  }
+  return equal;
 }
 
 std::vector<ImportedValue> layer_normalization(NodeImport& n) {
@@ -27,8 +33,9 @@ std::vector<ImportedValue> layer_normalization(NodeImport& n) {
   const LayerNormOptions options{.axes = x.rank() - axis, .eps = eps};
   const Value gain = cast(n.input(1), x.dtype());
   const Value bias = n.has(2) ? cast(n.input(2), x.dtype()) : Value();
-  const Shape normalised = trailing_shape(x.shape(), axis);
-  const auto fits = [&](Value v) { return !v.defined() || v.shape() == normalised; };
+  require_broadcast(
+      n, bias.defined() ? std::vector<Value>{x, gain, bias} : std::vector<Value>{x, gain});
+  const auto fits = [&](Value v) { return !v.defined() || has_trailing_sizes(v, x, axis); };
   Value y;
   if (fits(gain) && fits(bias)) {
     y = layer_norm(x, gain, bias, options);
@@ -50,15 +57,15 @@ std::vector<ImportedValue> rms_normalization(NodeImport& n) {
   const int axis = n.axis("axis", -1, x.rank());
   const double eps = n.real("epsilon", 1e-5F);
   const Value gain = cast(n.input(1), x.dtype());
-  const Shape normalised = trailing_shape(x.shape(), axis);
+  require_broadcast(n, {x, gain});
   // rms_norm normalises one axis.
+  const Dim width = size_product(x.shape(), axis, x.rank());
   Shape merged(std::vector<Dim>(x.shape().begin(), x.shape().begin() + axis));
-  merged.push_back(normalised.numel());
+  merged.push_back(width);
   const Value rows = reshape(x, merged);
-  const Value y =
-      gain.shape() == normalised
-          ? reshape(rms_norm(rows, reshape(gain, Shape{normalised.numel()}), eps), x.shape())
-          : reshape(rms_norm(rows, {}, eps), x.shape()) * gain;
+  const Value y = has_trailing_sizes(gain, x, axis)
+                      ? reshape(rms_norm(rows, reshape(gain, Shape{width}), eps), x.shape())
+                      : reshape(rms_norm(rows, {}, eps), x.shape()) * gain;
   return {cast(y, n.input(1).dtype())};
 }
 
@@ -90,6 +97,7 @@ std::vector<ImportedValue> batch_normalization(NodeImport& n) {
   const Value x = widened(n.input(0));
   const double eps = n.real("epsilon", 1e-5F), momentum = n.real("momentum", 0.9F);
   const Value gain = cast(n.input(1), x.dtype()), bias = cast(n.input(2), x.dtype());
+  require_equal(n, x.size(1), gain.size(0));
   if (n.opset() >= 14 && n.flag("training_mode")) {
     return batch_normalization_training(n, x, gain, bias, eps, momentum);
   }
@@ -104,9 +112,9 @@ std::vector<ImportedValue> batch_normalization(NodeImport& n) {
 }
 
 std::vector<ImportedValue> instance_normalization(NodeImport& n) {
-  const Value x = widened(n.input(0));
-  const Value y =
-      instance_norm(x, widened(n.input(1)), widened(n.input(2)), n.real("epsilon", 1e-5F));
+  const Value x = widened(n.input(0)), gain = widened(n.input(1)), bias = widened(n.input(2));
+  require_equal(n, x.size(1), gain.size(0));
+  const Value y = instance_norm(x, gain, bias, n.real("epsilon", 1e-5F));
   return {cast(y, n.input(0).dtype())};
 }
 
@@ -133,7 +141,7 @@ std::vector<ImportedValue> local_response_normalization(NodeImport& n) {
   if (size < 1) n.unsupported("size = " + std::to_string(size));
   const double alpha = n.real("alpha", 1e-4F), beta = n.real("beta", 0.75),
                bias = n.real("bias", 1);
-  const Dim inner = number_of_elements(x.shape(), axes_between(2, x.rank()));
+  const Dim inner = size_product(x.shape(), 2, x.rank());
   const Dim batch = x.size(0), channels = x.size(1);
   const Value squares = reshape(square(x), Shape{batch, 1, channels, inner});
   const Value padded = pad(squares, {{0, 0}, {0, 0}, {(size - 1) / 2, size / 2}, {0, 0}});

@@ -38,6 +38,7 @@ std::vector<ImportedValue> gemm(NodeImport& n) {
   const double alpha = n.real("alpha", 1), beta = n.real("beta", 1);
   const MatmulOptions options{.transpose_a = n.flag("transA"), .transpose_b = n.flag("transB")};
   if (n.opset() < 7) n.skip_attribute("broadcast");
+  require_equal(n, a.size(options.transpose_a ? 0 : 1), b.size(options.transpose_b ? 1 : 0));
   const bool integers = is_integer(a.dtype());
   Value y = integers ? product(a, b, options) : matmul(a, b, options);
   const auto scaled = [&](Value v, double factor) {
@@ -46,7 +47,10 @@ std::vector<ImportedValue> gemm(NodeImport& n) {
     return cast(cast(v, DType::f64) * factor, v.dtype());
   };
   y = scaled(y, alpha);
-  if (c.defined() && beta != 0) y = y + scaled(cast(c, y.dtype()), beta);
+  if (c.defined() && beta != 0) {
+    require_broadcast(n, {y, c});
+    y = y + scaled(cast(c, y.dtype()), beta);
+  }
   return {cast(y, a.dtype())};
 }
 
