@@ -307,4 +307,57 @@ Program build_program(const ExportProgram& from, Graph& graph, NamedTensors& fee
   return program;
 }
 
+QuantizedModel quantised_network(WeightFormat format, ActivationFormat activations,
+                                 NamedTensors& feeds) {
+  Graph g;
+  VariableStore store;
+  const auto weight = [&](const std::string& name, const Sizes& sizes) {
+    store.insert(name, VariableKind::parameter, normal_tensor(sizes, sizes.size()));
+    return g.variable(name, {DType::f32, Shape(sizes)});
+  };
+  const Variable tokens = weight("tokens", {21, 64});
+  const Value ids = fed(g, feeds, "ids", list<std::int64_t>({3, 20, 0, 7, 7}), {"n"});
+  const Value x = embedding(ids, tokens);
+  const Value y = relu(matmul(x, weight("down", {64, 48}))) + 0.1;
+  const Value z = matmul(y, weight("up", {48, 64}));
+  const Value sizes = g.constant(list<std::int64_t>({2, 0, 3}));
+  const Value e = tanh(grouped_matmul(z, weight("experts", {3, 64, 64}), sizes));
+  Program program("predict");
+  program.output("logits", g.apply("matmul", {e, tokens}, {{"transpose_b", true}}).output(0));
+  return quantize({program}, store, {.weights = format, .activations = activations});
+}
+
+Program sample_program(const OpRecord& op, const OpSample& sample, const SymbolicSample* symbolic,
+                       Graph& graph, NamedTensors& feeds, VariableStore& store) {
+  const auto own = [&](const SymbolPtr& s) -> std::optional<Dim> { return graph.dim(s->name); };
+  Values operands;
+  for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
+    const Tensor& t = sample.inputs[i];
+    operands.emplace_back();
+    if (!t.defined()) continue;
+    const std::string name = op.inputs[std::min(i, op.inputs.size() - 1)].name + std::to_string(i);
+    const Shape shape =
+        symbolic != nullptr ? symbolic->inputs[i].shape.substitute(own) : Shape(t.sizes());
+    if (op.name == "dequantize") {
+      operands.back() = graph.variable(name, {t.dtype(), Shape(t.sizes())});
+      store.insert(name, VariableKind::parameter, t);
+    } else {
+      operands.back() = graph.input(name, {t.dtype(), shape});
+      feeds.emplace_back(name, t);
+    }
+  }
+  if (symbolic != nullptr) {
+    for (const DimEquation& e : symbolic->requirements) {
+      graph.require(e.left.substitute(own) == e.right.substitute(own));
+    }
+  }
+  Node& node = graph.apply(
+      op, operands, symbolic != nullptr ? symbolic->attributes.substitute(own) : sample.attributes);
+  Program program("predict");
+  for (int i = 0; i < node.output_count(); ++i) {
+    program.output(op.outputs[static_cast<std::size_t>(i)], node.output(i));
+  }
+  return program;
+}
+
 }  // namespace weft::testing

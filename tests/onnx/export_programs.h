@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "weft/graph/run/session.h"
+#include "weft/graph/weights/quantize.h"
+#include "weft/tests/support/cases/symbolic_sample.h"
 
 namespace weft::testing {
 
@@ -22,5 +24,16 @@ struct ExportProgram {
 const std::vector<ExportProgram>& export_programs();
 /// Builds a program with the name "predict".
 Program build_program(const ExportProgram& from, Graph& graph, NamedTensors& feeds);
+
+/// A network with an embedding that is also the last layer, a layer of 48 inputs and a layer with
+/// experts, whose matrices have this format. Its input is `ids`.
+QuantizedModel quantised_network(WeightFormat format, ActivationFormat activations,
+                                 NamedTensors& feeds);
+
+/// Builds the program "predict" with one call of an op. `symbolic` describes its sizes, or is null.
+/// Quantised matrices become variables in `store`, because an ONNX file contains them in another
+/// layout; all other operands are inputs.
+Program sample_program(const OpRecord& op, const OpSample& sample, const SymbolicSample* symbolic,
+                       Graph& graph, NamedTensors& feeds, VariableStore& store);
 
 }  // namespace weft::testing

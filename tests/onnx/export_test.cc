@@ -2,10 +2,10 @@
 // such files with ONNX Runtime.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
-#include <filesystem>
 #include <fstream>
-#include <set>
+#include <map>
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
@@ -13,6 +13,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/serialization/onnx/onnx.h"
 #include "weft/testing/temporary_folder.h"
+#include "weft/tests/onnx/export_programs.h"
 #include "weft/tests/support/messages.h"
 #include "weft_proto/onnx.pb.h"
 
@@ -201,6 +202,49 @@ BOOST_AUTO_TEST_CASE(sizes_are_computed_only_if_they_are_needed) {
   BOOST_TEST(
       types(broadcast_to(unsqueeze(x, 0), Shape{5, n, m, 6})) == (Types{"Unsqueeze", "Expand"}),
       boost::test_tools::per_element());
+}
+
+// Integers are not widened, a matrix is written once, and its layout is that of the product.
+BOOST_AUTO_TEST_CASE(quantised_weights_are_written_as_integers) {
+  using onnx_proto::Tensor;
+  struct Case {
+    WeightFormat format;
+    std::int64_t opset;
+    int tokens;                      // type of the embedding
+    std::vector<std::int64_t> down;  // sizes of the layer [64, 48]
+    std::size_t bytes;
+    int nodes;  // of type DequantizeLinear: not for stacks and 48 inputs
+  };
+  const Case cases[] = {
+      {WeightFormat::int8, 17, Tensor::INT8, {64, 48}, 64 * 48, 3},
+      {WeightFormat::q8_0, 17, Tensor::INT8, {1, 2, 32, 48}, 64 * 48, 0},
+      {WeightFormat::q8_0, 21, Tensor::INT8, {64, 48}, 64 * 48, 2},
+      {WeightFormat::int4, 21, Tensor::INT4, {64, 48}, 64 * 24, 2},
+      {WeightFormat::bf16, 17, Tensor::BFLOAT16, {48, 64}, 64 * 96, 0},
+  };
+  for (const Case& c : cases) {
+    BOOST_TEST_CONTEXT(weight_format_name(c.format) << " in opset " << c.opset) {
+      const TemporaryFolder folder("onnx");
+      NamedTensors feeds;
+      const QuantizedModel model = quantised_network(c.format, ActivationFormat::none, feeds);
+      write_onnx(folder / "m.onnx", model.programs[0], *model.store, {.opset = c.opset});
+      const onnx_proto::Model file = parsed(folder / "m.onnx");
+      const auto types = operators(file.graph());
+      BOOST_TEST(std::count(types.begin(), types.end(), "DequantizeLinear") == c.nodes);
+      const std::string suffix = c.format == WeightFormat::bf16 ? "" : ".q";
+      std::map<std::string, Tensor> tensors;
+      for (const Tensor& t : file.graph().initializer()) {
+        BOOST_TEST(tensors.emplace(t.name(), t).second);
+      }
+      BOOST_REQUIRE(tensors.count("tokens" + suffix) != 0 && tensors.count("down" + suffix) != 0);
+      BOOST_TEST(tensors.count("tokens.q_1") == 0);
+      BOOST_TEST(tensors["tokens" + suffix].data_type() == c.tokens);
+      const Tensor& down = tensors["down" + suffix];
+      BOOST_TEST(std::vector<std::int64_t>(down.dims().begin(), down.dims().end()) == c.down,
+                 boost::test_tools::per_element());
+      BOOST_TEST(down.raw_data().size() == c.bytes);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_onnx_cannot_express_is_rejected_with_the_source_line) {

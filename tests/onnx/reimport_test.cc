@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "weft/autodiff/gradients.h"
 #include "weft/core/error.h"
@@ -100,6 +101,97 @@ BOOST_AUTO_TEST_CASE(programs_have_the_same_results_and_gradients) {
       }
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(quantised_networks_have_the_same_results) {
+  for (const WeightFormat format :
+       {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4, WeightFormat::q8_0}) {
+    for (const std::int64_t opset : {17, 21}) {
+      BOOST_TEST_CONTEXT(weight_format_name(format) << " in opset " << opset) {
+        NamedTensors feeds;
+        const ActivationFormat activations =
+            format == WeightFormat::bf16 ? ActivationFormat::none : ActivationFormat::int8;
+        const QuantizedModel model = quantised_network(format, activations, feeds);
+        Session session(*model.graph, model.store, {.threads = 1});
+        BOOST_TEST(reimport(model.programs[0], session, feeds, opset, false) == "");
+      }
+    }
+  }
+}
+
+// Every op is either written, or rejected for a reason that is listed here.
+BOOST_AUTO_TEST_CASE(calls_of_every_op_are_written_and_read_or_rejected_by_name) {
+  constexpr int kSamples = 10;                            // per op
+  std::map<std::string, std::set<std::string>> rejected;  // ops by reason
+  for (const OpRecord* op : builtin_ops()->all()) {
+    if (op->samples == nullptr) continue;
+    int number = 0;
+    for (const OpSample& sample : op->samples()) {
+      const auto is_empty = [](const Tensor& t) { return t.defined() && t.numel() == 0; };
+      if (std::any_of(sample.inputs.begin(), sample.inputs.end(), is_empty)) continue;
+      if (++number > kSamples) break;
+      BOOST_TEST_CONTEXT(op->name << " " << number) {
+        Graph g;
+        NamedTensors feeds;
+        Session session(g, {.threads = 1});
+        const Program program = sample_program(*op, sample, nullptr, g, feeds, *session.store());
+        try {
+          BOOST_TEST(reimport(program, session, feeds, 18, false) == "");
+        } catch (const ArgumentError& e) {
+          const std::string text = e.what(), file = "cannot be written to an ONNX file: ";
+          const std::size_t at = text.find(file);
+          BOOST_REQUIRE_MESSAGE(at != std::string::npos, text);
+          const std::size_t begin = at + file.size();
+          rejected[text.substr(begin, text.find('\n') - begin)].insert(op->name);
+        } catch (const FormatError& e) {
+          BOOST_ERROR(e.what());
+        }
+      }
+    }
+  }
+  using Names = std::set<std::string>;
+  // Attention is rejected only if it has dropout.
+  BOOST_TEST(rejected["it draws random numbers"] ==
+                 (Names{"attention", "attention_grad", "attention_grad_narrow", "attention_narrow",
+                        "dropout", "random_bernoulli", "random_normal", "random_uniform"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(rejected["it communicates with other processes"] ==
+                 (Names{"all_gather", "all_reduce", "all_to_all", "broadcast_from", "rank_number",
+                        "reduce_scatter", "send_recv"}),
+             boost::test_tools::per_element());
+  // Factorisations, caches, gradients, and ops that only passes create.
+  BOOST_TEST(rejected["ONNX has no such operator"] == (Names{"attention_grad_narrow",
+                                                             "attention_narrow",
+                                                             "avg_pool2d_grad",
+                                                             "block_sums",
+                                                             "cholesky",
+                                                             "conv2d_fused",
+                                                             "conv2d_weight_grad",
+                                                             "fused",
+                                                             "fused_reduce",
+                                                             "grouped_outer",
+                                                             "integer_matmul",
+                                                             "integer_matmul_fused",
+                                                             "key_advance",
+                                                             "key_fold",
+                                                             "matmul_fused",
+                                                             "pack_int8_rows",
+                                                             "qr",
+                                                             "quantize_rows",
+                                                             "quantized_grouped_matmul",
+                                                             "quantized_matmul",
+                                                             "quantized_matmul_fused",
+                                                             "quantized_take",
+                                                             "require_pivots",
+                                                             "slice_add",
+                                                             "svd",
+                                                             "tensor_scatter",
+                                                             "triangular_solve",
+                                                             "unpack_int8_rows",
+                                                             "unslice",
+                                                             "with_update"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(rejected.size() == 3);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

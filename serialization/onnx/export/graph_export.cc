@@ -105,14 +105,13 @@ onnx_proto::Node& GraphExport::add_node(std::string_view type, const Names& inpu
 
 // -- Initialisers ---------------------------------------------------------------------------------
 
-std::string GraphExport::initializer(const std::string& name, std::int32_t data_type,
-                                     const Sizes& sizes, const Tensor& bytes) {
+void GraphExport::add_initializer(const std::string& name, std::int32_t data_type,
+                                  const Sizes& sizes, const Tensor& bytes) {
   OnnxInitializer& added = initializers_.emplace_back();
-  added.header.set_name(unique(name));
+  added.header.set_name(name);
   added.header.set_data_type(data_type);
   for (const std::int64_t size : sizes) added.header.add_dims(size);
   added.data = bytes;
-  return added.header.name();
 }
 
 std::string GraphExport::constant(const Tensor& value) {
@@ -120,11 +119,13 @@ std::string GraphExport::constant(const Tensor& value) {
   key.append(reinterpret_cast<const char*>(value.raw()), value.bytes());
   const auto [at, is_new] = constants_.emplace(std::move(key), "");
   if (is_new) {
-    at->second = initializer("constant", number_of_dtype(value.dtype()), value.sizes(), value);
+    at->second = unique("constant");
+    add_initializer(at->second, number_of_dtype(value.dtype()), value.sizes(), value);
   }
   return at->second;
 }
 
+// Reserves the name.
 std::string GraphExport::variable(const Node& read) {
   const VariableInfo& info = read.graph().variable_info(read);
   if (info.kind == VariableKind::cache) {
@@ -133,8 +134,28 @@ std::string GraphExport::variable(const Node& read) {
                      "or pass keys and values as inputs",
                      info.name));
   }
-  const Tensor value = store_.tensor(info.name);
-  return initializer(info.name, number_of_dtype(value.dtype()), value.sizes(), value);
+  const std::string name = unique(info.name);
+  unread_[name] = &read;
+  return name;
+}
+
+const std::string& GraphExport::read(const std::string& name) {
+  const auto found = unread_.find(name);
+  if (found == unread_.end()) return name;
+  const Node& node = *found->second;
+  const Tensor value = store_.tensor(node.graph().variable_info(node).name);
+  add_initializer(name, number_of_dtype(value.dtype()), value.sizes(), value);
+  unread_.erase(found);
+  return name;
+}
+
+std::string GraphExport::repacked(const std::string& name, std::int32_t data_type,
+                                  const Sizes& sizes, const Tensor& bytes) {
+  const auto [at, is_new] = repacked_.emplace(name, name);
+  if (!is_new) return at->second;
+  if (unread_.erase(name) == 0) at->second = unique(name);
+  add_initializer(at->second, data_type, sizes, bytes);
+  return at->second;
 }
 
 // -- Sizes ----------------------------------------------------------------------------------------
@@ -250,7 +271,10 @@ Names GraphExport::translate(ExportFrame& frame, Node& node) {
   Decomposition definition = node.op().definition;
   if (!definition) definition = builtin_rules().definition(op);
   if (definition) return view.lower(definition);
-  if (node.op().has(Trait::random)) fail(node, "it draws random numbers");
+  if (node.op().has(Trait::random) &&
+      node.input(static_cast<std::size_t>(node.op().input_index("key"))).defined()) {
+    fail(node, "it draws random numbers");
+  }
   if (node.op().has(Trait::collective)) fail(node, "it communicates with other processes");
   fail(node, "ONNX has no such operator");
 }
@@ -277,7 +301,7 @@ Names GraphExport::add_values(ExportFrame& frame, const std::vector<Value>& root
   }
   for (Node* node : nodes) add_value(frame, *node);
   Names names;
-  for (const Value& v : roots) names.push_back(frame.names.at(v));
+  for (const Value& v : roots) names.push_back(read(frame.names.at(v)));
   return names;
 }
 

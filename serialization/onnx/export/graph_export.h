@@ -60,9 +60,12 @@ class GraphExport {
                              const OnnxAttributes& attributes);
   /// Adds an initialiser with these bytes, or returns the name of an equal one.
   std::string constant(const Tensor& value);
-  /// Adds an initialiser of a type that Weft does not have.
-  std::string initializer(const std::string& name, std::int32_t data_type, const Sizes& sizes,
-                          const Tensor& bytes);
+  /// Returns the name of a variable, and writes the variable if it has not been written yet.
+  const std::string& read(const std::string& name);
+  /// Writes the variable `name` in another layout instead, once, and returns the name of the
+  /// initialiser.
+  std::string repacked(const std::string& name, std::int32_t data_type, const Sizes& sizes,
+                       const Tensor& bytes);
   /// Returns the name of the value of a size, i64[1].
   std::string size(const Dim& dim);
   /// Returns the name of the value of all sizes, i64[rank].
@@ -102,6 +105,8 @@ class GraphExport {
   std::string size_of_atom(const Atom& atom);
   std::string floor_quotient(const Dim& a, const Dim& b);
   std::string variable(const Node& read);
+  void add_initializer(const std::string& name, std::int32_t data_type, const Sizes& sizes,
+                       const Tensor& bytes);
   /// Records that the axes of the value `name` have these sizes.
   void bind(const std::string& name, const Shape& shape);
   /// Returns `name`, or the name of a copy if the value is not the output of a node of the
@@ -114,6 +119,8 @@ class GraphExport {
   const std::int64_t opset_;
   std::vector<Scope> scopes_;
   std::vector<OnnxInitializer> initializers_;
+  std::map<std::string, const Node*> unread_;     // variables that have no initialiser yet
+  std::map<std::string, std::string> repacked_;   // names of variables in another layout
   std::map<std::string, std::string> constants_;  // names by type, sizes and bytes
   std::map<std::string, int> names_;              // the last suffix of each name
   /// The axes of named values from which the sizes of symbols are read.

@@ -29,7 +29,7 @@ std::optional<std::vector<std::int64_t>> axes_of_size_one(const Shape& wide, con
 }  // namespace
 
 std::string NodeExport::in(std::size_t i) const {
-  return has(i) ? frame_.names.at(node_.input(i)) : "";
+  return has(i) ? graph_.read(frame_.names.at(node_.input(i))) : "";
 }
 
 Names NodeExport::inputs() const {

@@ -34,6 +34,8 @@ class NodeExport {
   const ValueType& out_type(int i = 0) const { return node_.type(i); }
   /// Returns true if an output has readers.
   bool wants(int output) const { return frame_.used.count({&node_, output}) != 0; }
+  /// Returns the name of the variable or constant that is operand `i`, without writing it.
+  const std::string& name(std::size_t i) const { return frame_.names.at(node_.input(i)); }
   /// Returns the value of an operand that is a variable or a constant.
   std::optional<Tensor> known(std::size_t i) const;
 

@@ -77,57 +77,26 @@ bool has_empty_operands(const OpSample& sample) {
                      [](const Tensor& t) { return t.defined() && t.numel() == 0; });
 }
 
-// Writes a program with one call of the op. `symbolic` describes the sizes, or is null.
-void write_sample(CaseWriter& writer, const std::string& name, const OpRecord& op,
-                  const OpSample& sample, const testing::SymbolicSample* symbolic) {
-  Graph g;
-  const auto own = [&](const SymbolPtr& s) -> std::optional<Dim> { return g.dim(s->name); };
-  std::vector<Value> inputs;
-  NamedTensors feeds;
-  Session session(g, {.threads = 1});
-  for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
-    const Tensor& t = sample.inputs[i];
-    const std::string port =
-        fmt::format("{}{}", op.inputs[std::min(i, op.inputs.size() - 1)].name, i);
-    inputs.emplace_back();
-    if (!t.defined()) continue;
-    // Quantised matrices are variables, because the file contains them in another layout.
-    if (op.name == "dequantize") {
-      inputs.back() = g.variable(port, ValueType{t.dtype(), Shape(t.sizes())});
-      session.store()->insert(port, VariableKind::parameter, t);
-      continue;
-    }
-    const Shape shape =
-        symbolic != nullptr ? symbolic->inputs[i].shape.substitute(own) : Shape(t.sizes());
-    inputs.back() = g.input(port, ValueType{t.dtype(), shape});
-    feeds.emplace_back(port, t);
-  }
-  if (symbolic != nullptr) {
-    for (const DimEquation& e : symbolic->requirements) {
-      g.require(e.left.substitute(own) == e.right.substitute(own));
-    }
-  }
-  Node& node = g.apply(
-      op, inputs, symbolic != nullptr ? symbolic->attributes.substitute(own) : sample.attributes);
-  Program program("sample");
-  for (int i = 0; i < node.output_count(); ++i) {
-    program.output(op.outputs[static_cast<std::size_t>(i)], node.output(i));
-  }
-  writer.write(name, program, session, feeds, 1e-5);
-}
-
 void write_op(CaseWriter& writer, const OpRecord& op) {
   if (op.samples == nullptr) return;
   int number = 0;
   for (const OpSample& sample : op.samples()) {
     if (has_empty_operands(sample)) continue;
-    const std::string name = fmt::format("{}-{}", op.name, number++);
-    write_sample(writer, "op-" + name, op, sample, nullptr);
-    if (op.name == "dequantize") continue;
+    const auto write = [&](const char* kind, const testing::SymbolicSample* symbolic) {
+      Graph g;
+      NamedTensors feeds;
+      Session session(g, {.threads = 1});
+      const Program program =
+          testing::sample_program(op, sample, symbolic, g, feeds, *session.store());
+      writer.write(fmt::format("{}-{}-{}", kind, op.name, number), program, session, feeds, 1e-5);
+    };
+    write("op", nullptr);
     const auto symbolic = testing::symbolise(op, sample, testing::Equalities::solve,
                                              [](std::int64_t) { return false; });
-    if (!symbolic || symbolic->contradicted || symbolic->symbols.empty()) continue;
-    write_sample(writer, "symbolic-" + name, op, sample, &*symbolic);
+    if (symbolic && !symbolic->contradicted && !symbolic->symbols.empty()) {
+      write("symbolic", &*symbolic);
+    }
+    ++number;
   }
 }
 
@@ -161,6 +130,17 @@ int main(int argc, char** argv) {
   weft::CaseWriter writer(argv[1], std::stoll(argv[2]));
   for (const weft::testing::ExportProgram& program : weft::testing::export_programs()) {
     weft::write_program(writer, program);
+  }
+  for (const weft::WeightFormat format : {weft::WeightFormat::bf16, weft::WeightFormat::int8,
+                                          weft::WeightFormat::int4, weft::WeightFormat::q8_0}) {
+    weft::NamedTensors feeds;
+    // Without int8 activations: a sum with another rounding error may be rounded to another
+    // integer.
+    const weft::QuantizedModel model =
+        weft::testing::quantised_network(format, weft::ActivationFormat::none, feeds);
+    weft::Session session(*model.graph, model.store, {.threads = 1});
+    writer.write(fmt::format("quantised-{}", weft::weight_format_name(format)), model.programs[0],
+                 session, feeds, 1e-4);
   }
   for (const weft::OpRecord* op : weft::builtin_ops()->all()) write_op(writer, *op);
   for (const auto& path : weft::golden::find_model_cases("*", "case.json")) {

@@ -91,18 +91,13 @@ Names export_dequantize(const NodeExport& e) {
     return {e.constant(Tensor::empty(e.out_type().dtype, e.out_type().shape.constant()))};
   }
   const PlainMatrices m = unpack(e);
-  const Node& source = e.node().input(0).node();
-  const std::string name = source.op().name == "variable"
-                               ? source.graph().variable_info(source).name
-                               : std::string("quantized");
   const bool stacked = e.type().shape.rank() == 5;
   const Sizes sizes = {m.inputs, m.outputs};
-  const std::string scale_name = name + ".scale";
   const auto levels = [&](const Sizes& as) {
-    return e.graph().initializer(name, onnx_proto::Tensor::INT8, as, m.levels);
+    return e.graph().repacked(e.name(0), onnx_proto::Tensor::INT8, as, m.levels);
   };
   const auto scales = [&](const Sizes& as) {
-    return e.graph().initializer(scale_name, onnx_proto::Tensor::FLOAT, as, m.scale);
+    return e.graph().repacked(e.name(1), onnx_proto::Tensor::FLOAT, as, m.scale);
   };
   std::string x;
   if (m.groups == 0 && !stacked) {
@@ -110,8 +105,8 @@ Names export_dequantize(const NodeExport& e) {
               {{"axis", std::int64_t{1}}});
   } else if (!stacked && e.opset() >= 21 && m.inputs % kQuantizedGroup == 0) {
     const bool halves = e.type().dtype == DType::u8;
-    const std::string q = halves ? e.graph().initializer(name, onnx_proto::Tensor::INT4, sizes,
-                                                         packed_halves(m.levels))
+    const std::string q = halves ? e.graph().repacked(e.name(0), onnx_proto::Tensor::INT4, sizes,
+                                                      packed_halves(m.levels))
                                  : levels(sizes);
     x = e.add("DequantizeLinear", {q, scales({m.groups, m.outputs})},
               {{"axis", std::int64_t{0}}, {"block_size", kQuantizedGroup}});
