@@ -1,5 +1,5 @@
 // Writes valid files as initial corpora for the fuzzers. write_fuzz_seeds FOLDER creates
-// FOLDER/{dim,text,container,safetensors,gguf,idx,image_csv,image,audio,sentence_piece,tokenizer_json,
+// FOLDER/{dim,text,container,safetensors,gguf,onnx,idx,image_csv,image,audio,sentence_piece,tokenizer_json,
 // vocab_txt,merges,jsonl,token_file,chat_template,frame,handshake,shards,http_request,constraint}/*.
 #include <cstdio>
 #include <filesystem>
@@ -21,6 +21,7 @@
 #include "weft/models/text/tokens/token_writer.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/gguf/blocks.h"
+#include "weft/serialization/onnx/onnx.h"
 #include "weft/serialization/safetensors.h"
 #include "weft/tests/fuzz/read_checkpoint.h"
 #include "weft/tests/support/audio_files.h"
@@ -89,10 +90,10 @@ void write_gguf_seeds(const std::filesystem::path& folder) {
 
 void write_seeds(const std::filesystem::path& folder) {
   for (const char* name :
-       {"dim",       "text",         "container",  "safetensors",    "gguf",           "idx",
-        "image_csv", "image",        "audio",      "sentence_piece", "tokenizer_json", "vocab_txt",
-        "merges",    "jsonl",        "token_file", "chat_template",  "frame",          "handshake",
-        "shards",    "http_request", "constraint"}) {
+       {"dim",       "text",      "container",    "safetensors", "gguf",           "idx",
+        "onnx",      "image_csv", "image",        "audio",       "sentence_piece", "tokenizer_json",
+        "vocab_txt", "merges",    "jsonl",        "token_file",  "chat_template",  "frame",
+        "handshake", "shards",    "http_request", "constraint"}) {
     std::filesystem::create_directories(folder / name);
   }
   write_text(folder / "dim/polynomial", "2*batch*seq - 3*seq + 1");
@@ -124,6 +125,7 @@ void write_seeds(const std::filesystem::path& folder) {
                      {"ids", Tensor::of<std::int64_t>({3}, {7, 8, 9})}},
                     {{"format", "pt"}});
   write_gguf_seeds(folder / "gguf");
+  write_onnx((folder / "onnx/small").string(), predict, *session.store());
   write_text(folder / "idx/bytes", testing::unhex("000008020000000200000003000102fdfeff"));
   write_text(folder / "idx/packed",
              testing::unhex("1f8b0800000000000203cb48cdc9c957c84090008088f9e511000000"));

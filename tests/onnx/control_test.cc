@@ -203,6 +203,13 @@ BOOST_AUTO_TEST_CASE(a_loop_with_a_condition_from_data_is_a_while_loop) {
   BOOST_TEST(run(100, 1000) == 128);
   BOOST_TEST(run(100, 3) == 8);
   BOOST_TEST(run(100, 0) == 1);
+  // A known number of steps is only a limit.
+  GraphBuilder limited = while_model(false);
+  limited.graph.mutable_input()->RemoveLast();
+  limited.initializer("limit", i64({1}, {10}));
+  const Results results =
+      run_model(read_model(limited), {{"h0", f32({}, {1})}, {"bound", f32({}, {100})}});
+  BOOST_TEST(results["h"].at(0) == 128);
 }
 
 BOOST_AUTO_TEST_CASE(a_loop_with_stacked_outputs_and_an_unknown_number_of_steps_is_rejected) {
