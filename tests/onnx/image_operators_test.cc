@@ -166,6 +166,13 @@ BOOST_AUTO_TEST_CASE(windows_are_pooled) {
              {attribute("kernel_shape", Sizes{2}), attribute("strides", Sizes{3}),
               attribute("pads", Sizes{0, 1}), attribute("ceil_mode", 1)}},
             {f32({1, 1, 1}, {2})}},
+           // An element after the padding, which ceil_mode adds, does not count.
+           {{"AveragePool",
+             11,
+             {f32({1, 1, 4}, {1, 2, 3, 4})},
+             {attribute("kernel_shape", Sizes{3}), attribute("strides", Sizes{2}),
+              attribute("count_include_pad", 1), attribute("ceil_mode", 1)}},
+            {f32({1, 1, 2}, {2, 3.5})}},
            // All elements of the first window are padding or -inf.
            {{"MaxPool",
              12,

@@ -27,6 +27,10 @@ OnnxModel read_node(const OneNode& node) {
     const Tensor& x = node.inputs[i];
     inputs.push_back(x.defined() ? fmt::format("x{}", i) : "");
     if (!x.defined()) continue;
+    if (node.constants && i > 0) {
+      graph.initializer(inputs.back(), x);
+      continue;
+    }
     std::vector<OnnxSize> sizes(x.sizes().begin(), x.sizes().end());
     if (node.symbolic && i == 0) sizes.assign(sizes.size(), "");
     graph.input(inputs.back(), x.dtype(), sizes);

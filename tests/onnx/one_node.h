@@ -36,6 +36,7 @@ struct OneNode {
   std::size_t outputs = 1;
   std::vector<std::size_t> known = {};  // further inputs with known values
   bool symbolic = false;                // the sizes of input 0 are symbols
+  bool constants = false;               // inputs other than 0 are initialisers
 };
 
 /// Reads the model. Integers and scalars become constants if they determine shapes.

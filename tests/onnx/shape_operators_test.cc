@@ -13,6 +13,14 @@ using namespace testing;  // NOLINT(google-build-using-namespace)
 
 BOOST_AUTO_TEST_SUITE(onnx_shape_operators)
 
+/// Checks the example with operands that are inputs, and with operands that are initialisers.
+void check_both(const Example& example) {
+  check_example(example);
+  Example constant = example;
+  constant.node.constants = true;
+  check_example(constant);
+}
+
 BOOST_AUTO_TEST_CASE(shapes_of_all_opsets) {
   for (const Example& example : std::initializer_list<Example>{
            {{"Reshape", 14, {f32({0, 3}, {}), i64({2}, {3, 0})}, {attribute("allowzero", 1)}},
@@ -74,7 +82,7 @@ BOOST_AUTO_TEST_CASE(shapes_of_all_opsets) {
             {u8({1, 4}, {1, 2, 1, 2})}},
            {{"Trilu", 14, {booleans({2, 2}, {1, 1, 1, 1})}}, {booleans({2, 2}, {1, 1, 0, 1})}},
        }) {
-    check_example(example);
+    check_both(example);
   }
 }
 
@@ -179,12 +187,13 @@ BOOST_AUTO_TEST_CASE(slices_of_all_opsets) {
             {booleans({2}, {1, 0})}},
            {{"Split", 1, {f32({2}, {1, 2})}, {}, 2}, {f32({1}, {1}), f32({1}, {2})}},
        }) {
-    check_example(example);
+    check_both(example);
   }
 }
 
 BOOST_AUTO_TEST_CASE(elements_are_gathered_scattered_and_selected) {
   for (const Example& example : std::initializer_list<Example>{
+           {{"Gather", 13, {f32({3}, {1, 2, 3}), i64({}, {-1})}}, {f32({}, {3})}},
            {{"Gather",
              13,
              {f32({3, 2}, {1, 2, 3, 4, 5, 6}), i32({2}, {-1, 0})},
@@ -328,7 +337,7 @@ BOOST_AUTO_TEST_CASE(elements_are_gathered_scattered_and_selected) {
             {f32({2}, {2, 3})}},
            {{"Unique", 11, {f16({3}, {2, 1, 2})}, {}, 1, {0}}, {f16({2}, {1, 2})}},
        }) {
-    check_example(example);
+    check_both(example);
   }
 }
 
