@@ -337,6 +337,19 @@ BOOST_AUTO_TEST_CASE(sizes_without_names_are_required_to_be_equal) {
   BOOST_CHECK_THROW(run(3, 3), ShapeError);
 }
 
+BOOST_AUTO_TEST_CASE(labels_of_einsum_are_required_to_have_equal_sizes) {
+  const OnnxModel model = read_model(
+      GraphBuilder()
+          .input("x", DType::f32, {"", "", ""})
+          .input("y", DType::f32, {std::int64_t{1}, "", ""})
+          .node("Einsum", {"x", "y"}, {"z"}, {attribute("equation", "...ij,...kj->...ik")})
+          .output("z"));
+  const Tensor x = f32({2, 1, 2}, {1, 2, 3, 4});
+  const Results results = run_model(model, {{"x", x}, {"y", f32({1, 1, 2}, {5, 6})}});
+  BOOST_TEST(expect_close(results["z"], f32({2, 1, 1}, {17, 39})));
+  BOOST_CHECK_THROW(run_model(model, {{"x", x}, {"y", f32({1, 2, 1}, {5, 6})}}), ShapeError);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

@@ -1,5 +1,8 @@
 // Matrix products and determinants.
+#include <map>
+
 #include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/linalg/einsum.h"
 #include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
@@ -54,13 +57,31 @@ std::vector<ImportedValue> gemm(NodeImport& n) {
   return {cast(y, a.dtype())};
 }
 
+// Requires that axes with the same label have equal sizes.
+void require_labels(NodeImport& n, const std::string& equation, const std::vector<Value>& xs) {
+  std::vector<Shape> shapes;
+  for (const Value x : xs) shapes.push_back(x.shape());
+  const auto subscripts = einsum_detail::parse_equation(equation, shapes);
+  std::map<int, Dim> sizes;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    for (int axis = 0; axis < shapes[i].rank(); ++axis) {
+      const Dim& size = shapes[i][axis];
+      if (size == Dim(1)) continue;  // broadcasts
+      const auto label = subscripts.operands[i][static_cast<std::size_t>(axis)];
+      require_equal(n, sizes.emplace(label, size).first->second, size);
+    }
+  }
+}
+
 // Integers are computed in f64, which is exact below 2^53.
 std::vector<ImportedValue> einstein_sum(NodeImport& n) {
+  const std::string equation = n.text("equation", "");
   std::vector<Value> operands;
   for (const Value x : n.inputs()) {
     operands.push_back(is_integer(x.dtype()) ? cast(x, DType::f64) : widened(x));
   }
-  return {cast(einsum(n.text("equation", ""), operands), n.input(0).dtype())};
+  require_labels(n, equation, operands);
+  return {cast(einsum(equation, operands), n.input(0).dtype())};
 }
 
 // Gaussian elimination with partial pivoting. Rows stay in their places; `free` is 1 for the rows
