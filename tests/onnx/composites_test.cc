@@ -247,6 +247,30 @@ BOOST_AUTO_TEST_CASE(attention_of_heads_in_the_batch_is_recognised) {
   BOOST_TEST(testing::expect_close(run(g, fused, feeds), run(g, last, feeds)));
 }
 
+BOOST_AUTO_TEST_CASE(constants_that_are_initialisers_are_recognised) {
+  Graph g;
+  const auto number = [&](const char* name, double value, bool trainable = true) {
+    return g
+        .variable(name, DType::f32, {1},
+                  {.trainable = trainable, .initializer = Initializer::constant(value)})
+        .value();
+  };
+  const Value x = g.input("x", DType::f32, {"batch", 8});
+  const Value d = x - mean(x, {-1}, true), eps = number("eps", 1e-5);
+  BOOST_TEST(f(d / sqrt(mean(square(d), {-1}, true) + eps)).node().op().name == "layer_norm");
+  const Value gate = erf(x / number("root", std::sqrt(2.0))) + number("one", 1);
+  BOOST_TEST(f(x * gate * number("half", 0.5)).node().op().name == "gelu_erf");
+  // A temperature is trained unless it has the value of the constant.
+  const auto input = [&](const char* name) { return g.input(name, DType::f32, {2, 2, 5, 4}); };
+  const Value q = input("q"), k = input("k"), v = input("v");
+  const auto is_attention = [&](Value scale) {
+    return f(matmul(softmax(scores(q, k) / scale), v)).node().op().name == "attention";
+  };
+  BOOST_TEST(is_attention(number("constant", 2)));
+  BOOST_TEST(!is_attention(number("trained", 2.1)));
+  BOOST_TEST(is_attention(number("frozen", 2.1, false)));
+}
+
 BOOST_AUTO_TEST_CASE(keys_of_an_exporter_are_read_without_another_permutation) {
   Graph g;
   const Value q = g.input("q", DType::f32, {2, 2, 5, 4}),

@@ -18,9 +18,21 @@ namespace {
 
 bool is_op(Value v, std::string_view op) { return v.node().op().name == op; }
 
-/// Returns the value of a floating-point constant with one element.
+/// Returns true for a parameter of the file that is trained.
+bool is_trained(Value v) {
+  return is_op(v, "variable") && v.graph().variable_info(v.node()).trainable &&
+         v.graph().variable_info(v.node()).kind == VariableKind::parameter;
+}
+
+/// Returns the value of a floating-point constant or initialiser with one element. Where a trained
+/// parameter may have any value, callers check is_trained().
 std::optional<double> number(Value v) {
-  if (!is_op(v, "constant") || !is_floating(v.dtype())) return std::nullopt;
+  if (!is_floating(v.dtype())) return std::nullopt;
+  if (is_op(v, "variable") && v.shape().numel() == Dim(1)) {
+    const Initializer& initial = v.graph().variable_info(v.node()).initializer;
+    if (initial.kind == Initializer::Kind::constant) return initial.a;
+  }
+  if (!is_op(v, "constant")) return std::nullopt;
   const Tensor& tensor = v.node().attributes().tensor("value");
   if (tensor.numel() != 1) return std::nullopt;
   return tensor.at(0);
@@ -56,19 +68,27 @@ std::optional<WithNumber> with_number(Value v, std::string_view op) {
 struct Scaled {
   Value x;
   double factor = 1;
+  double trained = 1;  // the part of the factor that consists of trained parameters
 };
 Scaled without_factors(Value v) {
   Scaled result{v};
   for (;;) {
-    const Value now = result.x;
-    if (const auto product = with_number(now, "mul")) {
-      result = {product->x, result.factor * product->number};
-    } else if (is_op(now, "div") && now.node().input(0).shape() == now.shape() &&
-               number(now.node().input(1)).value_or(0) != 0) {
-      result = {now.node().input(0), result.factor / *number(now.node().input(1))};
-    } else {
-      return result;
+    const Node& node = result.x.node();
+    const bool product = is_op(result.x, "mul");
+    if (!product && !is_op(result.x, "div")) return result;
+    bool found = false;
+    for (const std::size_t i : {1, 0}) {
+      if (i == 0 && !product) break;  // number / x
+      const Value x = node.input(1 - i), scalar = node.input(i);
+      const auto n = number(scalar);
+      // The constant must not add axes.
+      if (!n || *n == 0 || !(x.shape() == result.x.shape())) continue;
+      const double factor = product ? *n : 1 / *n;
+      result = {x, result.factor * factor, result.trained * (is_trained(scalar) ? factor : 1)};
+      found = true;
+      break;
     }
+    if (!found) return result;
   }
 }
 
@@ -235,9 +255,9 @@ Value fused_sum(Value last) {
 
 /// softmax(scale q k^T + bias), restricted to `mask`.
 struct Scores {
-  Value q, k;  // k [..., Lk, D]
-  double scale = 1;
-  Value bias, mask;  // undefined if absent
+  Value q, k;                     // k [..., Lk, D]
+  double scale = 1, trained = 1;  // see Scaled
+  Value bias, mask;               // undefined if absent
   bool is_biased() const { return bias.defined() || mask.defined(); }
 };
 
@@ -261,11 +281,13 @@ bool find_scores(Value v, Scores& scores, int depth = 6) {
   if (scaled.x != v) {
     if (!find_scores(scaled.x, scores, depth - 1) || scores.is_biased()) return false;
     scores.scale *= scaled.factor;
+    scores.trained *= scaled.trained;
     return true;
   }
   if (is_op(v, "matmul")) {
     const Scaled q = without_factors(node.input(0)), k = without_factors(node.input(1));
     scores.scale = q.factor * k.factor;
+    scores.trained = q.trained * k.trained;
     scores.q = node.attributes().flag("transpose_a") ? turned(q.x) : q.x;
     scores.k = node.attributes().flag("transpose_b") ? k.x : turned(k.x);
     return true;
@@ -341,6 +363,14 @@ Value fused_attention(Value last) {
     }
   }
   if (!facts.equal(k.size(-2), v.size(-2)) || !std::isfinite(scores.scale)) return {};
+  // A trained temperature has any value, but constants that were written as parameters have this
+  // one.
+  if (scores.trained != 1 &&
+      !(q.size(-1).is_constant() &&
+        is_about(scores.trained, 1 / std::sqrt(static_cast<double>(q.size(-1).constant())),
+                 last.dtype()))) {
+    return {};
+  }
   AttentionOptions options{.scale = scores.scale};
   // With 3 axes, axis 0 is that of the batch, and there is one head.
   const auto four_axes = [&](Value x) { return rank == 3 ? unsqueeze(x, 1) : x; };

@@ -72,9 +72,12 @@ Value FileImport::add_variable(std::string_view name, Tensor value, VariableKind
   std::string unique(name);
   for (int i = 2; graph->has_variable(unique); ++i) unique = fmt::format("{}_{}", name, i);
   const Graph::Outside outside(*graph);
-  const Variable variable = graph->variable(
-      unique, ValueType{value.dtype(), Shape(value.sizes())},
-      {.kind = kind, .trainable = options.trainable && kind == VariableKind::parameter});
+  VariableOptions declared{.kind = kind,
+                           .trainable = options.trainable && kind == VariableKind::parameter};
+  // Exporters write constants such as eps as initialisers, too (see composites.h).
+  if (value.numel() == 1) declared.initializer = Initializer::constant(value.at(0));
+  const Variable variable =
+      graph->variable(unique, ValueType{value.dtype(), Shape(value.sizes())}, declared);
   tensors.insert_or_assign(unique, std::move(value));
   return variable;
 }
