@@ -4,7 +4,6 @@
 #include "weft/serialization/onnx/import/operators/quantized.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "weft/core/integer_range.h"
 #include "weft/graph/control/call.h"
@@ -13,6 +12,7 @@
 #include "weft/ops/quantized/quantized.h"
 #include "weft/serialization/onnx/import/operators.h"
 #include "weft/serialization/onnx/import/operators/convolution.h"
+#include "weft/serialization/onnx/import/operators/int8_weights.h"
 #include "weft/serialization/onnx/import/operators/numeric.h"
 
 namespace weft::onnx {
@@ -27,41 +27,6 @@ Value along_axis(NodeImport& n, Value x, int axis, int rank) {
 }
 
 namespace {
-
-// Returns the matrix levels - zeros, as rows of inputs or, if transposed, rows of outputs, in the
-// layout of int8 weights; nullopt if it does not fit into 8 bits. The zero points are undefined,
-// one number, or one per output.
-std::optional<Tensor> int8_matrix(const Tensor& levels, const Tensor& zeros, bool transposed) {
-  const std::int64_t inputs = levels.size(transposed ? 1 : 0);
-  const std::int64_t outputs = levels.size(transposed ? 0 : 1);
-  std::vector<std::int32_t> zero(static_cast<std::size_t>(outputs));
-  if (zeros.defined()) {
-    if (zeros.rank() > 1 || (zeros.numel() != 1 && zeros.numel() != outputs)) return {};
-    const Tensor wide = zeros.to(DType::i32);
-    for (std::int64_t j = 0; j < outputs; ++j)
-      zero[static_cast<std::size_t>(j)] = wide.data<std::int32_t>()[wide.numel() == 1 ? 0 : j];
-  }
-  const Tensor wide = levels.to(DType::i32);
-  const auto* const from = wide.data<std::int32_t>();
-  Tensor packed = Tensor::zeros(DType::i8, quantized_sizes(QuantizedFormat::int8, inputs, outputs));
-  auto* const q = packed.mutable_data<std::int8_t>();
-  const std::int64_t words = (inputs + 3) / 4;
-  const IntegerRange range = integer_range(DType::i8);
-  // Panel by panel, so that both tensors are accessed in whole cache lines.
-  for (std::int64_t panel = 0; panel < outputs; panel += kQuantizedPanel) {
-    const std::int64_t end = std::min(panel + kQuantizedPanel, outputs);
-    std::int8_t* const to = q + panel * words * 4;
-    for (std::int64_t i = 0; i < inputs; ++i) {
-      for (std::int64_t j = panel; j < end; ++j) {
-        const std::int32_t w =
-            from[transposed ? j * inputs + i : i * outputs + j] - zero[static_cast<std::size_t>(j)];
-        if (!range.holds(w)) return {};
-        to[(i / 4 * kQuantizedPanel + j - panel) * 4 + i % 4] = static_cast<std::int8_t>(w);
-      }
-    }
-  }
-  return packed;
-}
 
 Value one_element(NodeImport& n, Value x, std::string_view what) {
   for (const Dim& d : x.shape()) {
@@ -102,17 +67,6 @@ DType dtype_unless_0(NodeImport& n, std::string_view name, DType otherwise) {
 // Returns the value of an operand if it is known; an undefined tensor if the operand is absent.
 std::optional<Tensor> known_operand(NodeImport& n, std::size_t i) {
   return n.has(i) ? n.known_if_any(i) : Tensor();
-}
-
-// Returns weights [O, C, kh, kw] as a matrix [O, kh * kw * C].
-Tensor channels_last_rows(const Tensor& w) {
-  const std::int64_t channels = w.size(1), taps = w.size(2) * w.size(3);
-  Tensor rows = Tensor::empty(w.dtype(), {w.size(0), taps * channels});
-  for (std::int64_t to = 0; to < w.numel(); ++to) {
-    const std::int64_t c = to % channels, tap = to / channels % taps, o = to / channels / taps;
-    std::memcpy(rows.mutable_raw() + to, w.raw() + (o * channels + c) * taps + tap, 1);
-  }
-  return rows;
 }
 
 // Returns a known weight of 8 bits, a matrix or the weight of a 2-D convolution, with one scale, or
@@ -272,6 +226,12 @@ Value wrapped(Value whole) { return cast(cast(whole, DType::i64), DType::i32); }
 // Returns x, which is i8 or u8, minus 128 if it is u8, as i8.
 Value signed_bytes(Value x) { return x.dtype() == DType::i8 ? x : cast(x, DType::i8) - (-128); }
 
+// Returns the zero point of operand a as i8, as signed_bytes() returns a. Undefined for 0.
+Value signed_zero(Value a, Value zero) {
+  if (zero.defined()) return signed_bytes(reshape(zero, Shape()));
+  return a.dtype() == DType::u8 ? a.graph().scalar(DType::i8, -128) : Value();
+}
+
 // Returns a known matrix b - b_zero [inputs, outputs] in the layout of int8 weights, or nullopt if
 // it is not known or does not fit into 8 bits. b_zero has one element, or one per column.
 std::optional<Tensor> packed_matrix(NodeImport& n, Value b, Value b_zero) {
@@ -290,16 +250,10 @@ Value product_of_bytes(NodeImport& n, Value a, Value a_zero, Value b, Value b_ze
   if (!inputs.is_constant() || inputs.constant() > kernels::kMaxIntegerInputs) return {};
   const std::optional<Tensor> packed = packed_matrix(n, b, b_zero);
   if (!packed) return {};
-  Graph& graph = n.graph();
-  Value zero;
-  if (a_zero.defined()) {
-    zero = signed_bytes(reshape(a_zero, Shape()));
-  } else if (a.dtype() == DType::u8) {
-    zero = graph.scalar(DType::i8, -128);
-  }
-  return apply_op("integer_matmul",
-                  {signed_bytes(a), Value(), graph.constant(*packed), Value(), zero},
-                  {{"outputs", b.size(1).constant()}});
+  return apply_op(
+      "integer_matmul",
+      {signed_bytes(a), Value(), n.graph().constant(*packed), Value(), signed_zero(a, a_zero)},
+      {{"outputs", b.size(1).constant()}});
 }
 
 std::vector<ImportedValue> mat_mul_integer(NodeImport& n) {
@@ -312,22 +266,66 @@ Value per_channel(NodeImport& n, Value v, int axis, int rank) {
   return v.defined() ? along_axis(n, v, axis, rank) : v;
 }
 
-// Returns the convolution of integers as f64. Padding is 0, the difference of the zero point and
+// Returns the attributes of integer_matmul for a 2-D convolution, or nullopt for one with groups or
+// unequal padding.
+std::optional<Attributes> byte_windows(NodeImport& n, const Shape& weight) {
+  using Numbers = std::vector<std::int64_t>;
+  const auto pads = n.integers("pads").value_or(Numbers{0, 0, 0, 0});
+  const auto stride = n.integers("strides").value_or(Numbers{1, 1});
+  const auto dilation = n.integers("dilations").value_or(Numbers{1, 1});
+  const Numbers kernel = {weight[2].constant(), weight[3].constant()};
+  if (n.integer("group", 1) != 1 || n.text("auto_pad", "NOTSET") != "NOTSET") return {};
+  if (pads.size() != 4 || pads[0] != pads[2] || pads[1] != pads[3]) return {};
+  if (stride.size() != 2 || dilation.size() != 2) return {};
+  if (n.integers("kernel_shape").value_or(kernel) != kernel) return {};
+  const auto all_in = [](const Numbers& numbers, std::int64_t least) {
+    return std::all_of(numbers.begin(), numbers.end(),
+                       [=](std::int64_t v) { return v >= least && v < std::int64_t{1} << 31; });
+  };
+  if (!all_in(pads, 0) || !all_in(stride, 1) || !all_in(dilation, 1)) return {};
+  return Attributes{{"outputs", weight[0].constant()},
+                    {"kernel", kernel},
+                    {"stride", stride},
+                    {"padding", Numbers{pads[0], pads[1]}},
+                    {"dilation", dilation}};
+}
+
+// Returns the convolution on bytes if the weight is known.
+Value convolution_of_bytes(NodeImport& n, Value x, Value x_zero, Value w, Value w_zero) {
+  if (x.rank() != 4 || w.rank() != 4) return {};
+  const std::optional<Tensor> levels = n.known(w);
+  const std::optional<Tensor> zeros = w_zero.defined() ? n.known(w_zero) : Tensor();
+  if (!levels || !zeros || levels->numel() == 0) return {};
+  if (levels->numel() / levels->size(0) > kernels::kMaxIntegerInputs) return {};
+  const std::optional<Attributes> windows = byte_windows(n, w.shape());
+  if (!windows || !(x.size(1) == w.size(1))) return {};
+  const std::optional<Tensor> packed = int8_matrix(channels_last_rows(*levels), *zeros, true);
+  if (!packed) return {};
+  const Value images = permute(signed_bytes(x), {0, 2, 3, 1});
+  const Value y = apply_op(
+      "integer_matmul",
+      {images, Value(), n.graph().constant(*packed), Value(), signed_zero(x, x_zero)}, *windows);
+  return permute(y, {0, 3, 1, 2});
+}
+
+// Returns the convolution of integers as i32. Padding is 0, the difference of the zero point and
 // itself.
-Value exact_convolution(NodeImport& n, Value x, Value x_zero, Value w, Value w_zero) {
+Value integer_convolution(NodeImport& n, Value x, Value x_zero, Value w, Value w_zero) {
   if (x_zero.defined()) x_zero = one_element(n, x_zero, "a zero point of x");
-  return convolved(n, exact_difference(x, x_zero),
-                   exact_difference(w, per_channel(n, w_zero, 0, w.rank())));
+  const Value fast = convolution_of_bytes(n, x, x_zero, w, w_zero);
+  if (fast.defined()) return fast;
+  return wrapped(convolved(n, exact_difference(x, x_zero),
+                           exact_difference(w, per_channel(n, w_zero, 0, w.rank()))));
 }
 
 std::vector<ImportedValue> conv_integer(NodeImport& n) {
-  return {wrapped(exact_convolution(n, n.input(0), n.optional(2), n.input(1), n.optional(3)))};
+  return {integer_convolution(n, n.input(0), n.optional(2), n.input(1), n.optional(3))};
 }
 
 std::vector<ImportedValue> q_linear_conv(NodeImport& n) {
   const int rank = n.input(0).rank();
-  Value sum = exact_convolution(n, n.input(0), n.input(2), n.input(3), n.input(5));
-  if (n.has(8)) sum = sum + cast(per_channel(n, n.input(8), 1, rank), DType::f64);
+  Value sum = integer_convolution(n, n.input(0), n.input(2), n.input(3), n.input(5));
+  if (n.has(8)) sum = sum + per_channel(n, n.input(8), 1, rank);
   const Value scale = one_element(n, widened(n.buffer(1)), "x_scale") *
                       per_channel(n, widened(n.buffer(4)), 1, rank) /
                       one_element(n, widened(n.buffer(6)), "y_scale");
