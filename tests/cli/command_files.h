@@ -60,6 +60,7 @@ class CommandFiles {
         "--out tuned.weft");
     const std::string golden = std::string(WEFT_FIXTURES) + "/goldens/distilbert-seqcls-regression";
     std::filesystem::copy(golden, path("folder"));
+    std::filesystem::copy(std::string(WEFT_FIXTURES) + "/onnx/residual.onnx", path("network.onnx"));
     std::filesystem::permissions(path("folder"), std::filesystem::perms::owner_all);
     for (const auto& entry : std::filesystem::directory_iterator(path("folder")))
       std::filesystem::permissions(entry.path(), std::filesystem::perms::owner_write,
@@ -110,6 +111,9 @@ class CommandFiles {
          "--steps 2 --data digits --image-height 4 --image-width 4 --depths 2 --heads 2 --width 8 "
          "--window 2 --batch 8 --warmup 1 --shift 0 --rotation 0 --padding 0 --patch-height 1 "
          "--patch-width 1 --threads 2"},
+        {"train network",
+         "--steps 2 --data digits --from network.onnx --batch 8 --warmup 1 --shift 0 --rotation 0 "
+         "--padding 0 --threads 2"},
         {"tokenizer train", "text.txt --vocab 300"},
         {"vectors train", "--text text.txt --epochs 1 --width 4 --threads 2"},
         {"merge", "gpt.weft --adapters tuned.lora.safetensors"},

@@ -123,7 +123,7 @@ void add_loss_gradients(Program& program, Graph& graph) {
 
 int run_onnx(const RunArguments& args, const OutputFile& out, SessionOptions options) {
   TensorMap inputs = read_tensor_file(args.inputs);
-  OnnxReadOptions reading{.input_values = inputs};
+  OnnxReadOptions reading{.input_values = inputs, .fixed_sizes = true};
   if (args.max_memory > 0) reading.max_memory = args.max_memory;
   const OnnxModel model = read_onnx(args.model, reading);
   for (const std::string& name : model.fixed_inputs) inputs.erase(name);
