@@ -94,11 +94,13 @@ struct OnnxDescription {
   std::int64_t ir_version = 0;
   std::string producer;                        // name and version
   std::map<std::string, std::int64_t> opsets;  // by domain; "" is the default domain
+  /// An input or output of the graph.
   struct Port {
     std::string name;
     std::string type;  // "f32[batch, 3, 224, 224]", or the ONNX type if Weft has no such dtype
   };
   std::vector<Port> inputs, outputs;
+  /// All nodes of the file with one operator.
   struct Operator {
     std::string name;         // "Conv" or "com.microsoft.FastGelu"
     std::int64_t count = 0;   // with those in functions and bodies
