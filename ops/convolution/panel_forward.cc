@@ -19,12 +19,14 @@ using kernels::GemmEngine;
 // The maximum number of positions in a tile. The packed patches of a depth block and the tile of
 // the result fit into the L2 cache.
 constexpr std::int64_t kTilePositions = 128;
-// The desired number of tiles. With fewer tiles, tiles are narrower, and then divided into output
-// channels, for each of which the patches are packed again. Tiles of the same positions follow one
-// another, so that a worker reads and writes the same part of the images in every layer: a store to
-// a cache line that two cores have read takes ten times as long as a store to another line.
-constexpr std::int64_t kWantedTiles = 12;
-constexpr std::int64_t kMinOuts = 128;
+// With fewer tiles of positions, tiles are narrower. If there are still fewer, they are divided
+// into output channels, up to kWantedTiles tiles, for each of which the patches are packed again.
+// Tiles of the same positions follow one another, so that a worker reads and writes the same part
+// of the images in every layer: a store to a cache line that two cores have read takes ten times as
+// long as a store to another line.
+constexpr std::int64_t kEnoughTiles = 6, kWantedTiles = 12;
+constexpr std::int64_t kMinOuts = 96;
+
 // The product of the weights [outs, depth] and the patches [depth, positions] of every image and
 // group.
 template <class T>
@@ -49,9 +51,10 @@ struct PanelProduct {
     }
     const std::int64_t panel = engine.column_panel;
     tile_positions = round_up(std::min(positions, kTilePositions), panel);
-    while (tile_positions > panel && products() * position_tiles() < kWantedTiles)
+    while (tile_positions > panel && products() * position_tiles() < kEnoughTiles)
       tile_positions = round_up(tile_positions / 2, panel);
-    const std::int64_t parts = divide_up(kWantedTiles, products() * position_tiles());
+    const std::int64_t tiles = products() * position_tiles();
+    const std::int64_t parts = tiles < kEnoughTiles ? divide_up(kWantedTiles, tiles) : 1;
     tile_outs = round_up(std::clamp(divide_up(outs, parts), std::min(kMinOuts, outs), outs),
                          engine.row_panel);
   }

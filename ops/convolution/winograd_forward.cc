@@ -18,12 +18,13 @@ using kernels::GemmEngine;
 using kernels::kWinogradElements;
 using kernels::WinogradBand;
 
-// Fewer channels do not pay for the transforms. More channels do not fit into the L2 cache.
-constexpr std::int64_t kMinChannels = 32, kMaxChannels = 256;
+// Fewer channels do not pay for the transforms. With more channels, the transformed patches of a
+// band exceed the L2 cache.
+constexpr std::int64_t kMinChannels = 32, kMaxChannels = 512;
 // With fewer tiles, panels are mostly empty.
-constexpr std::int64_t kMinTiles = 32;
+constexpr std::int64_t kMinTiles = 16;
 // The number of panels of output channels for which the products are transformed together.
-constexpr std::int64_t kChunkPanels = 4;
+constexpr std::int64_t kChunkPanels = 8;
 // If there are fewer bands than this, they are divided into output channels, for each of which the
 // patches are transformed again.
 constexpr std::int64_t kWantedItems = 8;

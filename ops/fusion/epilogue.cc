@@ -117,21 +117,33 @@ void Epilogue::find_sum(const std::vector<DType>& dtypes) {
       std::all_of(dtypes.begin(), dtypes.end(), [&](DType dtype) { return dtype == dtype_; });
   if (!one_dtype || (dtype_ != DType::f32 && dtype_ != DType::f64)) return;
   if (program_.results != std::vector<int>{program_.values() - 1}) return;
+  const auto is_input = [&](int v) { return v > 0 && v < program_.inputs; };
   int last = 0;  // the sum of the previous steps
-  for (const TileStep& step : program_.steps) {
+  for (int i = 0; i < static_cast<int>(program_.steps.size()); ++i) {
+    const TileStep& step = program_.steps[static_cast<std::size_t>(i)];
     if (ends_with_relu_) return;
-    ends_with_relu_ = step.op->name == "relu" && step.operands[0] == last;
-    if (!ends_with_relu_) {
-      if (step.op->name != "add") return;
-      const auto other = std::find_if(step.operands.begin(), step.operands.end(),
-                                      [&](int v) { return v != last; });
-      if (std::count(step.operands.begin(), step.operands.end(), last) != 1) return;
-      if (*other == 0 || *other >= program_.inputs) return;
-      sums_.push_back(static_cast<std::size_t>(*other));
+    if (step.op->name == "relu" && step.operands[0] == last) {
+      ends_with_relu_ = true;
+    } else if (step.op->name != "add") {
+      return;
+    } else if (is_input(step.operands[0]) && is_input(step.operands[1])) {
+      continue;  // a sum of two operands
+    } else {
+      const bool is_first = step.operands[0] == last;
+      const int other = step.operands[is_first ? 1 : 0];
+      if (step.operands[is_first ? 0 : 1] != last || other == last || other == 0) return;
+      if (is_input(other)) {
+        sums_.push_back({static_cast<std::size_t>(other)});
+      } else {
+        const TileStep& pair = program_.steps[static_cast<std::size_t>(other - program_.inputs)];
+        if (!is_input(pair.operands[0]) || !is_input(pair.operands[1])) return;
+        sums_.push_back({static_cast<std::size_t>(pair.operands[0]), true});
+        sums_.push_back({static_cast<std::size_t>(pair.operands[1])});
+      }
     }
-    last = program_.inputs + static_cast<int>(&step - program_.steps.data());
+    last = program_.inputs + i;
   }
-  is_sum_ = sums_.size() <= kernels::kMaxSumOperands;
+  is_sum_ = last == program_.values() - 1 && sums_.size() <= kernels::kMaxSumOperands;
 }
 
 void Epilogue::run(const KernelRun& run, const OutputTile& tile, std::int64_t row) const {
@@ -161,10 +173,12 @@ void Epilogue::run(const KernelRun& run, const OutputTile& tile, std::int64_t ro
   if (is_sum_) {
     std::array<kernels::SumOperand, kernels::kMaxSumOperands> operands;
     for (std::size_t i = 0; i < sums_.size(); ++i) {
-      const Operand& o = operands_[sums_[i] - 1];
-      operands[i] = {.data = in[sums_[i]],
-                     .row_stride = in_stride[sums_[i]],
-                     .is_single = o.per_element == 0 && o.per_column == 0};
+      const std::size_t input = sums_[i].input;
+      const Operand& o = operands_[input - 1];
+      operands[i] = {.data = in[input],
+                     .row_stride = in_stride[input],
+                     .is_single = o.per_element == 0 && o.per_column == 0,
+                     .joins_next = sums_[i].joins_next};
     }
     if (out[0] == nullptr) return;
     kernels::sum_rows(dtype_, in[0], in_stride[0], operands.data(), sums_.size(), ends_with_relu_,

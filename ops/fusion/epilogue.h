@@ -94,8 +94,9 @@ class Epilogue {
   }
 
  private:
-  /// If the program adds operands to the product and then applies at most relu, in the dtype of the
-  /// product, sets sums_ to the operands in order. Such programs run on all rows of a tile at once.
+  /// If the program adds operands, or sums of two operands, to the product and then applies at most
+  /// relu, in the dtype of the product, sets sums_ to the operands in order. Such programs run on
+  /// all rows of a tile at once.
   void find_sum(const std::vector<DType>& dtypes);
 
   struct Operand {  // strides in bytes
@@ -110,8 +111,12 @@ class Epilogue {
   std::vector<Operand> operands_;
   std::vector<std::ptrdiff_t> result_size_;
   int product_in_ = -1;
-  DType dtype_ = DType::f32;       // of the product
-  std::vector<std::size_t> sums_;  // inputs of the program
+  DType dtype_ = DType::f32;  // of the product
+  struct Summand {
+    std::size_t input = 0;    // of the program
+    bool joins_next = false;  // is added to the next summand first
+  };
+  std::vector<Summand> sums_;
   bool is_sum_ = false, ends_with_relu_ = false;
   std::unique_ptr<TileInterpreter> interpreter_;
 };

@@ -137,6 +137,11 @@ BOOST_AUTO_TEST_CASE(fused_steps_and_packed_weights_give_the_bits_of_separate_op
     samples.push_back({{sample_uniform(x, 1), sample_uniform({50, x[1], 3, 3}, 2),
                         sample_uniform({50, 1, 1}, 3), sample_uniform({x[0], 50, x[2], x[3]}, 4)},
                        add_twice});
+    samples.push_back(samples.back());
+    samples.back().inputs.push_back(sample_uniform({50, 1, 1}, 5));
+    samples.back().attributes.set(
+        "program", std::string("%4 = add(%2, %1); %5 = add(%0, %3); %6 = add(%5, %4); "
+                               "%7 = relu(%6); return %7"));
   }
   testing::for_each_simd_target([&](const char* target) {
     for (const OpSample& sample : samples) check_fused(sample, target);

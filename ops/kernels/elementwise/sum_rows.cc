@@ -19,7 +19,6 @@ void sum_rows_of(const std::byte* c, ptrdiff_t c_stride, const SumOperand* opera
   const Full<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const T* row[kernels::kMaxSumOperands];
-  const auto finished = [&](hn::Vec<Full<T>> v) HWY_ATTR { return relu ? Relu()(d, v) : v; };
   for (int64_t r = 0; r < rows; ++r) {
     const T* const in = elements<T>(c + r * c_stride);
     T* const to = elements<T>(out + r * out_stride);
@@ -27,19 +26,26 @@ void sum_rows_of(const std::byte* c, ptrdiff_t c_stride, const SumOperand* opera
       row[i] =
           elements<T>(static_cast<const std::byte*>(operands[i].data) + r * operands[i].row_stride);
     }
+    const auto sum = [&](auto v, auto load) HWY_ATTR {
+      for (size_t i = 0; i < count; ++i) {
+        const auto value = [&](size_t k) HWY_ATTR {
+          return operands[k].is_single ? hn::Set(d, *row[k]) : load(row[k]);
+        };
+        auto term = value(i);
+        if (operands[i].joins_next) term = hn::Add(term, value(++i));
+        v = hn::Add(v, term);
+      }
+      return relu ? Relu()(d, v) : v;
+    };
     int64_t j = 0;
     for (; j + lanes <= columns; j += lanes) {
-      auto v = hn::LoadU(d, in + j);
-      for (size_t i = 0; i < count; ++i)
-        v = hn::Add(v, operands[i].is_single ? hn::Set(d, *row[i]) : hn::LoadU(d, row[i] + j));
-      hn::StoreU(finished(v), d, to + j);
+      const auto load = [&](const T* at) HWY_ATTR { return hn::LoadU(d, at + j); };
+      hn::StoreU(sum(load(in), load), d, to + j);
     }
     if (j == columns) continue;
     const auto left = static_cast<size_t>(columns - j);
-    auto v = load_part(d, in + j, left);
-    for (size_t i = 0; i < count; ++i)
-      v = hn::Add(v, operands[i].is_single ? hn::Set(d, *row[i]) : load_part(d, row[i] + j, left));
-    store_part(finished(v), d, to + j, left);
+    const auto load = [&](const T* at) HWY_ATTR { return load_part(d, at + j, left); };
+    store_part(sum(load(in), load), d, to + j, left);
   }
 }
 
