@@ -57,6 +57,9 @@ ConvPlan read_convolution(NodeImport& n, Value x, Value weight) {
   for (std::size_t i = 0; i < count; ++i) {
     const Dim& size = plan.weight.shape()[static_cast<int>(i) + 2];
     if (!size.is_constant()) n.unsupported("a kernel of symbolic size");
+    // The taps of the depth are sliced one by one.
+    if (size.constant() >= (count == 3 && i == 0 ? 1024 : std::int64_t{1} << 31))
+      n.unsupported(fmt::format("a kernel of size {}", size.constant()));
     if (has_kernel && kernel[i] != size.constant()) {
       throw FormatError(fmt::format("kernel_shape is {} for spatial axis {}, but the weight is {}",
                                     kernel[i], i, plan.weight.type().str()));
@@ -192,7 +195,7 @@ std::vector<TransposedRange> transposed_ranges(NodeImport& n, const ConvPlan& pl
       if (wanted < 1 || wanted >= std::int64_t{1} << 40)
         throw FormatError(
             fmt::format("output_shape must be positive, but one element is {}", wanted));
-      total += (size * Dim(axis.stride) - Dim(wanted)).constant();
+      total = (Dim(total) + size * Dim(axis.stride) - Dim(wanted)).constant();
     }
     const std::int64_t cut = std::max<std::int64_t>(total, 0);
     const std::int64_t begin = plan.auto_pad == "SAME_UPPER" ? cut / 2 : cut - cut / 2;
