@@ -165,12 +165,12 @@ void GraphImport::node(const onnx_proto::Node& node, int number) {
   const Graph::Frame frame(graph(), name, SourceLocation{file_.path.c_str(), number}, node.name());
   try {
     file_.count_node();
-    // In a body, computations of sizes are added to the main graph, where they are known.
+    // Computations of sizes in a body are added to the main graph, so that their results are known.
     std::optional<Graph::Outside> outside;
     if (&graph().building() != &graph() && computes_sizes(node)) outside.emplace(graph());
     define_outputs(node, translate(node));
   } catch (const Error& e) {
-    // Of deeply nested functions and bodies, the message names the outermost and the innermost.
+    // The message names only the outermost and the innermost of deeply nested nodes.
     const bool is_innermost = std::string_view(e.what()).find(file_.path) != 0;
     const std::string message =
         is_innermost || file_.depth < 3

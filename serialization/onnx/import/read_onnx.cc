@@ -170,7 +170,7 @@ class ModelImport {
       names.push_back(found->first);
       same_sizes = same_sizes && found->second.sizes() == values.at(names[0]).sizes();
     }
-    // A symbol of the type may stand for another size in every element.
+    // A symbol of the type may have another size in every element.
     if (!same_sizes && type.has_tensor_type()) type.mutable_tensor_type()->clear_shape();
     std::vector<ImportedValue> elements;
     for (const std::string& element : names) elements.push_back(input_value(element, type, sizes));
