@@ -251,6 +251,16 @@ BOOST_AUTO_TEST_CASE(unsupported_settings_are_named) {
       },
       {"activation_params of Clip must have 2 elements, but has 1"});
 
+  check_error<FormatError>(
+      [&] {
+        read_model(GraphBuilder()
+                       .input("x", DType::f32, {one, one, "d", one, one})
+                       .input("w", DType::f32, {one, one, std::int64_t{1} << 40, one, one})
+                       .node("Conv", {"x", "w"}, {"y"})
+                       .output("y"));
+      },
+      {"Conv with a kernel of size 1099511627776 is not supported"});
+
   const auto lstm = [&](std::vector<onnx_proto::Attribute> attributes) {
     return [=] {
       read_model(GraphBuilder()
@@ -280,6 +290,10 @@ BOOST_AUTO_TEST_CASE(unsupported_settings_are_named) {
       heads("GroupQueryAttention",
             {attribute("num_heads", 2), attribute("kv_num_heads", 2), attribute("causal", 0)}),
       {"GroupQueryAttention with causal = 0 is not supported"});
+  check_error<FormatError>(
+      heads("GroupQueryAttention",
+            {attribute("num_heads", std::int64_t{1} << 62), attribute("kv_num_heads", 1)}),
+      {"the numbers of heads must be positive, but one is 4611686018427387904"});
   check_error<FormatError>(
       heads("Attention", {attribute("num_heads", 2), attribute("do_rotary", 1)}),
       {"Attention with do_rotary = 1 is not supported"});

@@ -151,6 +151,10 @@ std::vector<ImportedValue> multi_head_attention(NodeImport& n) {
 std::vector<ImportedValue> group_query_attention(NodeImport& n) {
   const DType dtype = n.input(0).dtype();
   const std::int64_t heads = n.integer("num_heads"), kv_heads = n.integer("kv_num_heads");
+  for (const std::int64_t count : {heads, kv_heads}) {
+    if (count < 1 || count >= std::int64_t{1} << 31)
+      throw FormatError(fmt::format("the numbers of heads must be positive, but one is {}", count));
+  }
   require_attribute(n, "causal", 1);
   require_attribute(n, "sliding_window_cache", 0);
   require_attribute(n, "qk_output", 0);
