@@ -50,7 +50,8 @@ Engine::Engine(Graph& graph, std::shared_ptr<VariableStore> store, const Session
                  .shuffle_seed = options.shuffle_seed,
                  .poison = options.poison,
                  .check_finite = options.check_finite,
-                 .world = options.world}),
+                 .world = options.world,
+                 .trace = options.trace}),
       profiling_(options.profile) {
   if (store_ == nullptr) throw ArgumentError("a Session needs a VariableStore; this one is null");
   if (options.plan_cache < 1) {

@@ -18,7 +18,9 @@ using Index = std::size_t;
 
 Executor::Executor(const ExecutorOptions& options)
     : options_(options),
-      workers_({.threads = options.threads, .shuffle_seed = options.shuffle_seed}) {}
+      workers_({.threads = options.threads, .shuffle_seed = options.shuffle_seed}) {
+  if (options.trace != nullptr) recorder_ = &options.trace->add_recorder(workers_.slots());
+}
 
 void Executor::Run::stop_if_cancelled() const {
   if (guard.writing() || !cancel || !cancel()) return;
@@ -28,6 +30,9 @@ void Executor::Run::stop_if_cancelled() const {
 void Executor::run(const std::shared_ptr<const Plan>& plan, RunMemory memory,
                    const std::function<bool()>& cancel, Profile* profile, WriteGuard& guard,
                    const RunListeners& listeners) {
+  tracing_ = recorder_ != nullptr && recorder_->begin_run();
+  const double begin = tracing_ ? Trace::now() : 0;
+  const TracedPlan* traced = tracing_ ? recorder_->describe(plan) : nullptr;
   allocate(*plan);
   if (frame_ == nullptr || frame_->shared_plan() != plan || frame_->arena() != arena_->data()) {
     frame_ = std::make_unique<Frame>(plan, arena_->data());
@@ -44,7 +49,9 @@ void Executor::run(const std::shared_ptr<const Plan>& plan, RunMemory memory,
   Run run{plan->program->name, cancel, profile, guard, listeners};
   if (listeners.on_output) run.complete = completions(*plan);
   if (listeners.before_read) run.first_reads = first_reads(*plan);
+  trace({.plan = traced, .name = "prepare", .begin = begin});
   run_waves(frame, run);
+  const double copies = traced_until_;
   run.notify_reads(plan->waves.end_id());
   copy_outputs(frame);
   for (Index i = 0; listeners.on_output && i < plan->outputs.size(); ++i) {
@@ -53,6 +60,19 @@ void Executor::run(const std::shared_ptr<const Plan>& plan, RunMemory memory,
   }
   copy_updates(frame, run);
   guard.commit();
+  trace({.plan = traced, .name = "outputs and updates", .begin = copies});
+  if (traced != nullptr)
+    recorder_->span(
+        {.plan = traced, .begin = begin, .end = tracing_ ? traced_until_ : Trace::now()});
+}
+
+void Executor::trace(const TraceRecorder::Span& span) {
+  if (!tracing_) return;
+  traced_until_ = Trace::now();
+  TraceRecorder::Span ended = span;
+  ended.end = traced_until_;
+  recorder_->span(ended);
+  tracing_ = !recorder_->is_full();
 }
 
 void Executor::notify_complete(const Run& run, const Frame& frame, std::size_t i) const {
@@ -96,40 +116,48 @@ void Executor::Run::notify_reads(WaveId wave) const {
 }
 
 void Executor::run_waves(Frame& frame, const Run& run) {
-  const Plan& plan = frame.plan();
-  for (const WaveId w : plan.waves.ids()) {
-    const PlanWave& wave = plan.waves[w];
-    run.stop_if_cancelled();
-    if (&frame == frame_.get()) run.notify_reads(w);
-    for (const StepId s : wave.checks) run_check(frame, s);
-    if (w >= plan.first_write && !plan.loop_body) run.guard.begin();
-    if (options_.poison) set_guards(frame, w);
-    if (plan.steps[wave.steps.front()].control != nullptr) {
-      // A loop or branch is the only step of its wave. The steps of its bodies are timed
-      // individually.
-      const StepId s = wave.steps.front();
-      if (frame.finite) frame.finite->before(plan, s, frame.run(s));
-      run_control(frame, s, run);
-      if (frame.finite) frame.finite->after(plan, s, frame.run(s));
-    } else if (run.profile == nullptr && !frame.finite) {
-      run_steps(frame, wave.steps.data(), wave.steps.size());
-    } else {
-      for (const StepId& s : wave.steps) {
-        if (frame.finite) frame.finite->before(plan, s, frame.run(s));
-        const double begin = Profile::now();
-        run_steps(frame, &s, 1);
-        if (run.profile != nullptr) {
-          run.profile->record(frame.shared_plan(), s, begin, Profile::now());
-        }
-        if (frame.finite) frame.finite->after(plan, s, frame.run(s));
-      }
-    }
-    if (options_.poison) check_guards(frame, w);
-    if (&frame == frame_.get() && !run.complete.empty()) {
-      for (const std::size_t output : run.complete[w]) notify_complete(run, frame, output);
-    }
-    if (options_.poison) poison_dead(frame, w);
+  const TracedPlan* traced = tracing_ ? recorder_->describe(frame.shared_plan()) : nullptr;
+  for (const WaveId w : frame.plan().waves.ids()) {
+    traced_ = traced;
+    const double begin = traced_until_;
+    run_wave(frame, w, run);
+    trace({.plan = traced, .wave = w, .begin = begin, .is_body = &frame != frame_.get()});
   }
+}
+
+void Executor::run_wave(Frame& frame, WaveId w, const Run& run) {
+  const Plan& plan = frame.plan();
+  const PlanWave& wave = plan.waves[w];
+  run.stop_if_cancelled();
+  if (&frame == frame_.get()) run.notify_reads(w);
+  for (const StepId s : wave.checks) run_check(frame, s);
+  if (w >= plan.first_write && !plan.loop_body) run.guard.begin();
+  if (options_.poison) set_guards(frame, w);
+  if (plan.steps[wave.steps.front()].control != nullptr) {
+    // A loop or branch is the only step of its wave. The steps of its bodies are timed
+    // individually.
+    const StepId s = wave.steps.front();
+    if (frame.finite) frame.finite->before(plan, s, frame.run(s));
+    run_control(frame, s, run);
+    if (frame.finite) frame.finite->after(plan, s, frame.run(s));
+  } else if (run.profile == nullptr && !frame.finite) {
+    run_steps(frame, wave.steps.data(), wave.steps.size());
+  } else {
+    for (const StepId& s : wave.steps) {
+      if (frame.finite) frame.finite->before(plan, s, frame.run(s));
+      const double begin = Profile::now();
+      run_steps(frame, &s, 1);
+      if (run.profile != nullptr) {
+        run.profile->record(frame.shared_plan(), s, begin, Profile::now());
+      }
+      if (frame.finite) frame.finite->after(plan, s, frame.run(s));
+    }
+  }
+  if (options_.poison) check_guards(frame, w);
+  if (&frame == frame_.get() && !run.complete.empty()) {
+    for (const std::size_t output : run.complete[w]) notify_complete(run, frame, output);
+  }
+  if (options_.poison) poison_dead(frame, w);
 }
 
 void Executor::allocate(const Plan& plan) {
@@ -175,16 +203,19 @@ void Executor::run_chunk(const Frame& frame, const Part& part, std::int64_t chun
   KernelRun run = frame.run(part.step);
   run.slot_scratch = slots_->data() + slot_stride_ * static_cast<std::size_t>(slot);
   const Node* node = frame.plan().steps[part.step].node;
+  const double begin = tracing_ ? Trace::now() : 0;
   try {
     part.phase->body(run, chunk);
   } catch (const Error& e) {
     if (node == nullptr) throw;
     node->graph().fail(e, *node);
   }
+  if (tracing_) recorder_->chunk(traced_, part.step, slot, begin, Trace::now());
 }
 
 void Executor::run_exchange(const Frame& frame, StepId s) {
   const PlanStep& step = frame.plan().steps[s];
+  const double begin = tracing_ ? Trace::now() : 0;
   try {
     step.kernel.exchange(frame.run(s), options_.world, workers_);
   } catch (const WorldError&) {
@@ -192,6 +223,7 @@ void Executor::run_exchange(const Frame& frame, StepId s) {
   } catch (const Error& e) {
     step.node->graph().fail(e, *step.node);
   }
+  if (tracing_) recorder_->chunk(traced_, s, 0, begin, Trace::now());
 }
 
 void Executor::run_steps(const Frame& frame, const StepId* steps, std::size_t count) {
@@ -223,6 +255,7 @@ void Executor::run_steps(const Frame& frame, const StepId* steps, std::size_t co
       const Part& part = *std::prev(after);
       run_chunk(frame, part, chunk - part.first_chunk, slot);
     };
+    if (tracing_) recorder_->next_phase();
     workers_.for_chunks(chunks, body, cost);
   }
 }

@@ -11,6 +11,7 @@
 #include "weft/graph/engine/frame.h"
 #include "weft/graph/engine/parallel_copy.h"
 #include "weft/graph/engine/profile.h"
+#include "weft/graph/engine/trace_recorder.h"
 #include "weft/graph/engine/write_guard.h"
 #include "weft/graph/plan/plan.h"
 
@@ -27,6 +28,7 @@ struct ExecutorOptions {
   bool poison = false;
   bool check_finite = false;
   World world = {};
+  Trace* trace = nullptr;
 };
 
 /// Callbacks during a run, called between waves on the thread that runs it.
@@ -79,6 +81,9 @@ class Executor {
   void notify_complete(const Run& run, const Frame& frame, std::size_t output) const;
   static IdVector<WaveId, std::vector<VariableId>> first_reads(const Plan& plan);
   void run_waves(Frame& frame, const Run& run);
+  void run_wave(Frame& frame, WaveId wave, const Run& run);
+  /// Adds a slice that ends now to the timeline.
+  void trace(const TraceRecorder::Span& span);
   void run_check(const Frame& frame, StepId step);
   void run_steps(const Frame& frame, const StepId* steps, std::size_t count);
   /// Runs a collective step, which all ranks execute together.
@@ -124,7 +129,12 @@ class Executor {
   std::size_t slot_stride_ = 0;
   std::unique_ptr<Frame> frame_;  // frame of the plan that ran last
   std::vector<Part> parts_;
-  std::vector<DType> dtypes_;  // dtypes of the operands of a data check
+  // The timeline of this executor, if there is one, and the state of the current run in it.
+  TraceRecorder* recorder_ = nullptr;
+  bool tracing_ = false;
+  const TracedPlan* traced_ = nullptr;  // the plan of the current frame
+  double traced_until_ = 0;             // end of the last slice
+  std::vector<DType> dtypes_;           // dtypes of the operands of a data check
 };
 
 }  // namespace weft

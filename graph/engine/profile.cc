@@ -8,23 +8,6 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kMaxEvents = 1 << 20;
-
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      result += fmt::format("\\u{:04x}", static_cast<int>(c));
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
 std::string where(const Plan& plan, StepId step) {
   const Node* node = plan.steps[step].node;
   return node == nullptr ? std::string() : node->graph().where(*node);
@@ -47,13 +30,9 @@ void Profile::record(const std::shared_ptr<const Plan>& plan, StepId step, doubl
   ++t.runs;
   t.seconds += end - begin;
   t.least = t.runs == 1 ? end - begin : std::min(t.least, end - begin);
-  if (events_.size() < kMaxEvents) events_.push_back({plan.get(), step, begin, end - begin});
 }
 
-void Profile::clear() {
-  plans_.clear();
-  events_.clear();
-}
+void Profile::clear() { plans_.clear(); }
 
 std::vector<Profile::Entry> Profile::collect(bool nodes) const {
   std::map<std::pair<std::string, std::string>, Entry> by_name;
@@ -111,21 +90,6 @@ std::string Profile::table(std::size_t rows) const {
   text += "\n";
   add(entries(), "node");
   return text;
-}
-
-std::string Profile::trace_json() const {
-  std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
-  const double origin = events_.empty() ? 0 : events_.front().begin;
-  for (std::size_t i = 0; i < events_.size(); ++i) {
-    const Event& e = events_[i];
-    text += fmt::format(
-        "{}\n{{\"name\":\"{}\",\"cat\":\"{}\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":{:.3f},"
-        "\"dur\":{:.3f},\"args\":{{\"where\":\"{}\",\"flops\":{:.0f},\"bytes\":{:.0f}}}}}",
-        i > 0 ? "," : "", escaped(e.plan->step_name(e.step)), escaped(e.plan->program->name),
-        (e.begin - origin) * 1e6, e.seconds * 1e6, escaped(where(*e.plan, e.step)),
-        e.plan->steps[e.step].flops, e.plan->steps[e.step].bytes);
-  }
-  return text + "\n]}\n";
 }
 
 }  // namespace weft

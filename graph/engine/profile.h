@@ -11,8 +11,8 @@
 
 namespace WEFT_API weft {
 
-/// Measured times of steps. While a Session is profiling, the steps of a wave run one after the
-/// other, so that each step is timed separately.
+/// Measured times of steps; a Trace shows them on a timeline instead. While a Session is profiling,
+/// the steps of a wave run one after the other, so that each step is timed separately.
 class Profile {
  public:
   /// Times of a node, or of all nodes with the same op.
@@ -34,8 +34,6 @@ class Profile {
   /// Returns two tables for the terminal, per op and per node, each with the `rows` entries that
   /// took longest.
   std::string table(std::size_t rows = 30) const;
-  /// Returns trace events as JSON, for ui.perfetto.dev or chrome://tracing.
-  std::string trace_json() const;
   bool empty() const { return plans_.empty(); }
   /// Discards all times.
   void clear();
@@ -56,16 +54,10 @@ class Profile {
     std::shared_ptr<const Plan> plan;
     IdVector<StepId, StepTimes> steps;
   };
-  struct Event {
-    const Plan* plan;
-    StepId step;
-    double begin, seconds;
-  };
   /// Returns the times of nodes if `nodes` is true, otherwise the times of ops.
   std::vector<Entry> collect(bool nodes) const;
 
   std::map<const Plan*, PlanTimes> plans_;
-  std::vector<Event> events_;  // only of the first steps, to limit memory use
 };
 
 }  // namespace weft

@@ -10,6 +10,8 @@
 
 namespace WEFT_API weft {
 
+class Trace;
+
 struct SessionOptions {
   /// Seed of the initial values. The initial value of a variable depends only on this seed, its
   /// declaration and its name.
@@ -55,6 +57,8 @@ struct SessionOptions {
   bool check_finite = false;
   /// Records the times of nodes from the start; see Session::profile().
   bool profile = false;
+  /// If set, runs are recorded for a timeline (trace.h). Must outlive the Session.
+  Trace* trace = nullptr;
   /// The ranks (processes, possibly on several machines) that run sharded programs together, each
   /// with a Session over an identically built graph. By default there is only one rank.
   /// core/mpi/mpi_transport.h connects ranks that MPI started. All ranks run the same programs in

@@ -30,6 +30,9 @@ void TensorBoardLog::on_step(const StepReport& r) {
                            {"learning_rate", r.learning_rate},
                            {"gradient_norm", r.gradient_norm},
                            {"speed/" + std::string(r.unit) + "_per_second", r.items_per_second}});
+  if (every_ == 0 || r.step % every_ != 0) return;
+  for (const Variable& parameter : session_->graph().parameters())
+    events_.histogram("parameters/" + parameter.name(), r.step, session_->value(parameter.name()));
 }
 
 void TensorBoardLog::on_skip(const SkipReport& r) {
@@ -43,6 +46,11 @@ void TensorBoardLog::on_evaluation(std::int64_t step, const Evaluation& found, b
     values.emplace_back(part + "/" + metric.name, metric.value);
   events_.scalars(step, values);
   events_.flush();
+}
+
+void TensorBoardLog::on_gradient(std::int64_t step, const std::string& parameter,
+                                 const Tensor& gradient) {
+  events_.histogram("gradients/" + parameter, step, gradient);
 }
 
 void TensorBoardLog::on_checkpoint(std::int64_t) { events_.flush(); }

@@ -6,11 +6,13 @@
 #include <cmath>
 #include <cstring>
 
+#include "weft/autodiff/gradients.h"
 #include "weft/core/error.h"
 #include "weft/core/world/shard_tree.h"
 #include "weft/core/world/timed_transport.h"
 #include "weft/graph/distributed/owned_state.h"
 #include "weft/graph/engine/nonfinite.h"
+#include "weft/graph/engine/trace.h"
 #include "weft/models/training/agreed_stop.h"
 #include "weft/models/training/prefetch.h"
 #include "weft/models/training/training_handshake.h"
@@ -18,6 +20,8 @@
 
 namespace weft {
 namespace {
+
+const std::string kGradient = "gradient of ";
 
 /// Formats a number. The sign of a NaN is omitted, because it has no meaning.
 std::string format_number(double value) {
@@ -70,7 +74,28 @@ Trainer::Trainer(Session& session, TrainTask task, Options options)
         fmt::format("{} requires held-out data, but the task has none",
                     options_.save_best ? "the best model (save_best)" : "patience"));
   }
+  if (options_.gradients_every > 0) add_gradient_outputs();
   if (tracks_best()) best_ = options_.history.best(options_.settings.compared_batches());
+}
+
+void Trainer::add_gradient_outputs() {
+  if (world().size() > 1) {
+    throw ArgumentError(
+        fmt::format("gradients_every requires a single rank, but there are {}: ranks hold only "
+                    "parts of the sums of gradients",
+                    world().size()));
+  }
+  const auto& outputs = task_.train->outputs();
+  const auto loss = std::find_if(outputs.begin(), outputs.end(),
+                                 [](const auto& output) { return output.first == "loss"; });
+  const std::vector<Variable> parameters = session_.graph().parameters();
+  const std::vector<Value> found =
+      gradients(loss->second, parameters, {.unreachable = Unreachable::zeros});
+  observed_ = *task_.train;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    gradient_outputs_.push_back(kGradient + parameters[i].name());
+    observed_->output(gradient_outputs_.back(), found[i]);
+  }
 }
 
 bool Trainer::stops(std::int64_t step) const {
@@ -149,12 +174,27 @@ Results Trainer::run_step(BatchPrefetcher& batches, std::int64_t& items) {
   const std::int64_t number = step_ + skipped_;
   RunOptions options;
   options.part_of = fmt::format("step {}", step_ + 1);
+  Trace* const trace = session_.options().trace;
   const auto feeds = [&](int shard) {
+    const double begin = Trace::now();
     TrainBatch batch = batches.take(number, shard, !last_step);
+    if (trace != nullptr) trace->slice("wait for batch", begin, Trace::now());
     items += batch.items;
     return std::move(batch.inputs);
   };
-  return session_.run_shards(*task_.train, feeds, options);
+  if (trace != nullptr) trace->begin_step(step_ + 1);
+  const bool observed =
+      observed_ && options_.observer != nullptr && (step_ + 1) % options_.gradients_every == 0;
+  if (observed) {
+    options.streamed = gradient_outputs_;
+    options.on_output = [&](const std::string& output, const Tensor& value) {
+      if (output.starts_with(kGradient))
+        options_.observer->on_gradient(step_ + 1, output.substr(kGradient.size()), value);
+    };
+  }
+  Results results = session_.run_shards(observed ? *observed_ : *task_.train, feeds, options);
+  if (trace != nullptr) trace->end_step();
+  return results;
 }
 
 // Returns the factor that scales the number of items on this rank to that on all ranks.

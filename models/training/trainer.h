@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,6 +73,10 @@ class TrainObserver {
   virtual void on_evaluation(std::int64_t /*step*/, const Evaluation&, bool /*whole*/) {}
   /// Called after a checkpoint was saved.
   virtual void on_checkpoint(std::int64_t /*step*/) {}
+  /// Called during a step of Trainer::Options::gradients_every, once for each trainable parameter.
+  /// `gradient` is the gradient of the loss before clipping. It is valid until the call returns.
+  virtual void on_gradient(std::int64_t /*step*/, const std::string& /*parameter*/,
+                           const Tensor& /*gradient*/) {}
   /// Called after save_best. The loss is the lowest so far among the compared evaluations.
   virtual void on_best(std::int64_t /*step*/, double /*loss*/) {}
 };
@@ -142,6 +147,9 @@ class BatchPrefetcher;
 /// Options::all_save, all ranks save together instead. Setting `stop` on any rank stops all ranks
 /// at the same step. An exception on one rank aborts all ranks (WorldError).
 ///
+/// If the session has a timeline (SessionOptions::trace), its steps are the training steps, which
+/// include waiting for batches.
+///
 /// Only finite values are saved. If the loss or gradient norm of a step is not finite, the step is
 /// skipped or the run ends (TrainSettings::skip_nonfinite). In addition, all parameters and moments
 /// are checked before each save. A run that diverges therefore leaves the last good file unchanged.
@@ -169,6 +177,11 @@ class Trainer {
     const std::atomic<bool>* stop = nullptr;
     /// Stops in the same way after this many completed steps; 0 = never.
     std::int64_t stop_after = 0;
+    /// Passes the gradients to the observer in every step with a number that is a multiple of this;
+    /// 0 = never. Such a step computes the same results, and its backward pass only once. The
+    /// constructor adds nodes to the graph. Only for a single rank (ArgumentError), because ranks
+    /// hold only parts of the sums of gradients.
+    std::int64_t gradients_every = 0;
   };
 
   /// The session must outlive the Trainer. Training continues at the step stored in the session's
@@ -213,6 +226,8 @@ class Trainer {
   bool take_step(BatchPrefetcher& batches);
   /// Runs a step's programs on its batch and adds the number of items in the batch to `items`.
   Results run_step(BatchPrefetcher& batches, std::int64_t& items);
+  /// Makes observed_ from the training step.
+  void add_gradient_outputs();
   /// Throws the DataError that ends a diverged run. `what` is the reason ("the loss is nan").
   [[noreturn]] void throw_diverged(const std::string& what, std::int64_t step) const;
   /// Throws the same exceptions as throw_diverged() if a variable that is about to be saved is not
@@ -222,6 +237,10 @@ class Trainer {
   Session& session_;
   TrainTask task_;
   Options options_;
+  /// The training step with the gradients as additional outputs. Their names are the names of the
+  /// parameters with a prefix.
+  std::optional<Program> observed_;
+  std::vector<std::string> gradient_outputs_;
   BestEvaluation best_;
   Evaluation last_;
   std::pair<std::int64_t, std::int64_t> last_at_{-1, 0};  // step and batches of last_

@@ -121,6 +121,9 @@ class CommandFiles {
         {"convert", "folder"},
         {"embed", "folder film"},
         {"run", "folder --inputs inputs.safetensors"},
+        {"generate", "gpt.weft --prompt all --tokens 2"},
+        {"translate", kFixtures + "/weft_files/translator.weft the"},
+        {"chat", "gpt.weft --format alpaca"},
     };
     const auto found = arguments.find(command);
     BOOST_TEST_REQUIRE((found != arguments.end()),
@@ -152,6 +155,7 @@ class CommandFiles {
         {"--similar", "text.txt"},
         {"--wordnet", "text.txt"},
         {"--images", "text.txt"},
+        {"--prompts", "text.txt"},
     };
     const auto found = files.find(option);
     BOOST_TEST_REQUIRE((found != files.end()),

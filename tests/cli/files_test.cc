@@ -67,7 +67,7 @@ std::string reading(std::string arguments, const WalkedCommand& command, const W
 /// Returns the file extension for the output option.
 std::string ending(const Writer& writer) {
   if (writer.option->name == "--log") return ".jsonl";
-  if (writer.option->name == "--report") return ".json";
+  if (writer.option->name == "--report" || writer.option->name == "--trace") return ".json";
   if (writer.command->name == "tokenizer train") return ".json";
   if (writer.command->name == "embed") return ".npy";
   if (writer.command->name == "vectors train") return ".vec";

@@ -35,7 +35,8 @@ const std::string kTranslate = "translate " + kWeft + "translator.weft the";
 const std::set<std::string> kExempt = {
     "file",         "texts",   "inputs",   "--threads",           "--batch",
     "--json",       "--input", "--prompt", "--ignore-config-key", "--prompts",
-    "--prompt-ids", "--ids",   "--verify", "--batch-invariant"};
+    "--prompt-ids", "--ids",   "--verify", "--batch-invariant",   "--trace",
+    "--trace-steps"};
 
 const std::map<std::string, std::map<std::string, Row>>& table() {
   static const std::map<std::string, std::map<std::string, Row>> rows = {

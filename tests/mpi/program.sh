@@ -8,13 +8,17 @@ one "${six[@]}" --out "$work/alone.weft" --best "$work/best.weft"
 one inspect "$work/alone.weft" --split 3
 grep -q "^# reduce_scatter shards.sum." "$work/out" && grep -q "^# rank 2 owns " "$work/out" || fail "does not print what ranks exchange"
 for n in 1 2 3 4; do
-  ranks $n "${six[@]}" --out "$work/$n.weft" --log "$work/$n.jsonl" --best "$work/best$n.weft"
+  ranks $n "${six[@]}" --out "$work/$n.weft" --log "$work/$n.jsonl" --best "$work/best$n.weft" \
+    --tensorboard "$work/runs$n" --histograms 2 --trace "$work/$n.json" --trace-steps 3-4
   succeeds
   same $n.weft alone.weft
   same $n.ema.weft alone.ema.weft
   same best$n.weft best.weft
   [ "$(grep -c '^saved ' "$work/out")" -eq 1 ] || fail "$n ranks print more than once"
   [ "$(grep -c '"event":"step"' "$work/$n.jsonl")" -eq 6 ] || fail "$n ranks write the log more than once"
+  [ "$(find "$work/runs$n" -type f | wc -l)" -eq 1 ] || fail "$n ranks write several event files"
+  [ "$(grep -o '"name":"rank [0-9]*"' "$work/$n.json" | sort -u | wc -l)" -eq $n ] || fail "the timeline does not show $n ranks"
+  [ "$(grep -c '"name":"step [34]"' "$work/$n.json")" -eq $((2 * n)) ] || fail "the timeline does not show both steps of $n ranks"
 done
 grep -q -E '^ranks +4: .* tokens/s each, .* together; waiting [0-9.]+%$' "$work/out" || fail "does not print the speed of the ranks"
 grep -q '"event":"end".*"ranks":\[{"tokens_per_second"' "$work/4.jsonl" || fail "the log does not contain the speed of the ranks"

@@ -293,9 +293,6 @@ BOOST_AUTO_TEST_CASE(profiles_contain_every_node) {
     BOOST_TEST(e.where == "");
   }
   BOOST_TEST(op_runs == runs);
-  const auto trace = nlohmann::json::parse(s.profile().trace_json());
-  BOOST_TEST(trace["traceEvents"].size() == 6u);
-  BOOST_TEST(trace["traceEvents"][0]["ph"] == "X");
   s.clear_profile();
   BOOST_TEST(s.profile().empty());
 }

@@ -1,9 +1,16 @@
 // The events of training runs (weft train --tensorboard).
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
 #include "event_reader.h"
+#include "weft/core/random_tensors.h"
+#include "weft/graph/functions.h"
+#include "weft/models/tensorboard/tensorboard_log.h"
+#include "weft/models/training/training_step.h"
+#include "weft/serialization/checkpoint.h"
+#include "weft/testing/temporary_folder.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(training_events)
@@ -92,6 +99,120 @@ BOOST_AUTO_TEST_CASE(events_change_nothing_else) {
   BOOST_TEST((read_whole_file(weft.path("a.weft")) == read_whole_file(weft.path("b.weft"))));
 }
 
+/// Returns the histogram of a tag and a step.
+json histogram(const std::map<std::string, std::vector<TaggedValue>>& tags, const std::string& tag,
+               std::int64_t step) {
+  for (const TaggedValue& found : tags.at(tag)) {
+    if (found.step == step) return found.value["histo"];
+  }
+  BOOST_FAIL(tag + " has no histogram of this step");
+  return {};
+}
+
+BOOST_AUTO_TEST_CASE(histograms_show_parameters_and_gradients) {
+  const Shell weft;
+  // SGD without momentum, decay and warm-up: the update is the gradient times the learning rate.
+  const std::string arguments =
+      "train gpt --text text.txt --layers 1 --heads 2 --width 16 --context 16 --batch 2 --threads "
+      "2 "
+      "--optimizer sgd --beta1 0 --weight-decay 0 --clip 0 --schedule constant --warmup 0 --lr 0.5 "
+      "--eval-every 0 --save-every 1 --keep 3 --steps 4 --dropout 0.1 --out ";
+  const auto run = [&](const std::string& more) {
+    const Outcome outcome = weft.in(weft.path(""), arguments + more);
+    BOOST_TEST_REQUIRE(outcome.code == 0, outcome.err);
+  };
+  run("a.weft");
+  run("b.weft --tensorboard runs --histograms 2");
+  BOOST_TEST((read_whole_file(weft.path("a.weft")) == read_whole_file(weft.path("b.weft"))));
+  const auto tags = values_by_tag(events_in(event_files(weft.path("runs")).at(0)));
+  int parameters = 0;
+  // b.2.weft, b.1.weft and b.weft are the checkpoints of the steps 2, 3 and 4.
+  const Checkpoint second = load_checkpoint(weft.path("b.2.weft")),
+                   third = load_checkpoint(weft.path("b.1.weft")),
+                   last = load_checkpoint(weft.path("b.weft"));
+  for (const Variable& v : last.graph().parameters()) {
+    BOOST_TEST_CONTEXT(v.name()) {
+      ++parameters;
+      const auto sum = [&](const Checkpoint& file) {
+        double total = 0;
+        for (const float x : file.store()->tensor(v.name()).span<float>()) total += x;
+        return total;
+      };
+      const auto count = static_cast<double>(last.store()->tensor(v.name()).numel());
+      for (const auto& [step, file] : {std::pair{2, &second}, std::pair{4, &last}}) {
+        const json values = histogram(tags, "parameters/" + v.name(), step);
+        BOOST_TEST(values["num"] == count);
+        BOOST_TEST(std::abs(values["sum"].get<double>() - sum(*file)) <= 1e-9 * count);
+      }
+      const json gradient = histogram(tags, "gradients/" + v.name(), 4);
+      BOOST_TEST(gradient["num"] == count);
+      const double update = (sum(third) - sum(last)) / 0.5;
+      BOOST_TEST(std::abs(gradient["sum"].get<double>() - update) <= 1e-6 * count);
+      BOOST_TEST(tags.at("gradients/" + v.name()).size() == 2U);
+    }
+  }
+  BOOST_TEST(parameters == 9);
+}
+
+BOOST_AUTO_TEST_CASE(image_tasks_show_examples_with_predictions) {
+  const Shell weft;
+  std::string digits;
+  for (int i = 0; i < 60; ++i) {
+    for (int p = 0; p < 16; ++p)
+      digits += std::to_string(((p < 8) == (i % 2 == 0) ? 9 : 0) + (i * 7 + p * 5) % 8) + ",";
+    digits += std::to_string(i % 2) + "\n";
+  }
+  std::filesystem::create_directory(weft.path("digits"));
+  weft.write("digits/digits.tra", digits);
+  weft.write("digits/digits.tes", digits.substr(0, digits.size() / 3));
+  const Outcome outcome = weft.in(
+      weft.path(""),
+      "train vit --steps 3 --data digits --image-height 4 --image-width 4 --layers 1 --heads 2 "
+      "--width 16 --inner 32 --batch 8 --warmup 1 --shift 0 --rotation 0 --zoom 0 --patch-height 1 "
+      "--patch-width 1 --threads 2 --out m.weft --tensorboard runs");
+  BOOST_TEST_REQUIRE(outcome.code == 0, outcome.err);
+  int images = 0;
+  for (const auto& [tag, values] : values_by_tag(events_in(event_files(weft.path("runs")).at(0)))) {
+    if (!tag.starts_with("examples/")) continue;
+    ++images;
+    BOOST_TEST(contains(tag, ", predicted "));
+    BOOST_TEST_REQUIRE(values.size() == 1U);
+    BOOST_TEST(values[0].step == 3);
+    BOOST_TEST(values[0].value["image"]["encoded_image_string"]["width"] == 4);
+  }
+  BOOST_TEST(images == 8);
+}
+
+// The code block in docs/training.md.
+BOOST_AUTO_TEST_CASE(a_trainer_writes_events_through_its_observer) {
+  const testing::TemporaryFolder files("events");
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"batch", 4});
+  const Value loss = mean(square(
+      matmul(x, g.variable("w", DType::f32, {4, 2}, {.initializer = Initializer::normal(1)}))));
+  const TrainSettings settings{.steps = 4, .batch = 8, .warmup = 0, .save_every = 0};
+  Program step("step");
+  add_training_step(step, loss, settings);
+  Session session(g, {.seed = 1});
+  const TrainTask task{.train = &step, .batch = [](const BatchPart& part) {
+                         const auto seed = static_cast<std::uint64_t>(part.step());
+                         return TrainBatch{{{"x", normal_tensor({8, 4}, seed)}}, 8};
+                       }};
+  const std::string folder = files.path("run");
+  EventWriter events(folder);              // shown by: tensorboard --logdir FOLDER
+  TensorBoardLog log(events, session, 2);  // histograms of the parameters in every second step
+  Trainer trainer(session, task, {.settings = settings, .observer = &log, .gradients_every = 2});
+  trainer.run();
+  events.text("notes", settings.steps, "The *first* run.");
+  events.flush();
+  const auto tags = values_by_tag(events_in(events.path()));
+  BOOST_TEST(tags.at("loss/train").size() == 4U);
+  BOOST_TEST(tags.at("gradients/w").size() == 2U);
+  BOOST_TEST(tags.at("parameters/w").size() == 2U);
+  BOOST_TEST(tags.at("gradients/w")[0].step == 2);
+  BOOST_TEST(tags.at("notes")[0].step == 4);
+}
+
 BOOST_AUTO_TEST_CASE(a_resumed_run_continues_the_curves) {
   const Shell weft;
   const auto run = [&](const std::string& arguments) {
@@ -115,6 +236,26 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_continues_the_curves) {
   BOOST_TEST(values_by_tag(second).contains("_hparams_/session_end_info"));
 }
 
+BOOST_AUTO_TEST_CASE(word_embeddings_have_one_point_per_epoch) {
+  const Shell weft;
+  for (const std::string model : {"skip-gram", "glove"}) {
+    const Outcome outcome =
+        weft.in(weft.path(""),
+                "vectors train --text text.txt --epochs 3 --width 4 --out w.vec "
+                "--threads 2 --model " +
+                    model + " --tensorboard " + model);
+    BOOST_TEST_REQUIRE(outcome.code == 0, outcome.err);
+    auto tags = values_by_tag(events_in(event_files(weft.path(model)).at(0)));
+    const bool glove = model == "glove";
+    BOOST_TEST(tags[glove ? "speed/counts_per_second" : "speed/words_per_second"].size() == 3U);
+    BOOST_TEST(tags["loss/train"].size() == (glove ? 3U : 0U));
+  }
+  check_error(weft.in(weft.path(""),
+                      "vectors train --text text.txt --model lsa --out w.vec "
+                      "--tensorboard runs"),
+              2, "--tensorboard");
+}
+
 BOOST_AUTO_TEST_CASE(folders_are_checked_before_training) {
   const Shell weft;
   const std::string at = weft.path("");
@@ -128,6 +269,9 @@ BOOST_AUTO_TEST_CASE(folders_are_checked_before_training) {
               "is not a folder: name a folder that can be created or written");
   check_error(weft.in(at, kSmall + "--steps 1 --out m.weft --tensorboard text.txt"), 2,
               "--tensorboard text.txt would replace --text text.txt");
+  check_error(weft.in(at, kSmall + "--steps 1 --out m.weft --histograms 1"), 2, "--histograms");
+  check_error(weft.in(at, kSmall + "--steps 2 --out m.weft --tensorboard runs --histograms 3"), 2,
+              "--histograms has no effect: the run ends after 2 steps");
   check_error(weft.in(at, data + "data/runs"), 2, "--tensorboard data/runs is inside --text data");
   check_error(weft.in(at, kSmall + "--steps 1 --tensorboard runs/new --out /no/m.weft"), 1, "/no");
   BOOST_TEST(!std::filesystem::exists(weft.path("runs")));

@@ -10,6 +10,7 @@
 #include "weft/core/error.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/commands/text_command.h"
+#include "weft/models/program/files/trace_file.h"
 #include "weft/models/program/options/generate_arguments.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/options/text_inputs.h"
@@ -218,7 +219,9 @@ struct ChatArguments {
   bool json = false;
 };
 
-int run(const ChatArguments& args) {
+int run(ChatArguments& args, CommandPaths paths) {
+  TraceFile trace(args.generate.trace, paths);
+  args.generate.execution.trace = trace.trace();
   const auto model = model_of(load_model_for(Use::chat, args.generate.file));
   Session session(*model->graph, model->store,
                   session_options(*model, session_options(args.generate.execution)));
@@ -237,8 +240,10 @@ int run(const ChatArguments& args) {
   apply_arguments(args.generate, *settings.options);
   ChatSession chat(generator, std::move(format), settings);
   std::signal(SIGPIPE, SIG_IGN);
-  return ChatDialogue(chat, fmt::format("Chatting with {}", args.generate.file.path), args.json)
-      .run();
+  const int code =
+      ChatDialogue(chat, fmt::format("Chatting with {}", args.generate.file.path), args.json).run();
+  trace.write({});
+  return code;
 }
 
 }  // namespace
@@ -282,7 +287,9 @@ void add_chat_command(CLI::App& app, Action& action) {
       "in the text, finish, number of tokens in the conversation before the text (prompt), number "
       "of prompt tokens that were reused, and number of dropped messages");
   options.execution(writing.execution);
-  options.run(action, [args] { return run(*args); });
+  writing.trace.add(options, "runs of the model to record (default: all)");
+  options.run(action,
+              [args, &parsed = options.command()] { return run(*args, CommandPaths(parsed)); });
 }
 
 }  // namespace weft::program

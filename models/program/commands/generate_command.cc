@@ -10,6 +10,7 @@
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/commands/text_command.h"
 #include "weft/models/program/distributed/ranks.h"
+#include "weft/models/program/files/trace_file.h"
 #include "weft/models/program/limits/decoding_guard.h"
 #include "weft/models/program/options/generate_arguments.h"
 #include "weft/models/program/options/text_inputs.h"
@@ -248,7 +249,9 @@ int print_texts(TextGenerator& generator, const Job& job, bool json) {
   return 0;
 }
 
-int run(GenerateArguments& args, const World& world) {
+int run(GenerateArguments& args, CommandPaths paths, const World& world) {
+  TraceFile trace = on_all_ranks(world, [&] { return TraceFile(args.trace, paths, world); });
+  args.execution.trace = trace.trace();
   std::vector<TokenIds> ids;
   on_all_ranks(world, [&] {
     check_usage(args);
@@ -273,9 +276,12 @@ int run(GenerateArguments& args, const World& world) {
     check_caches(generator, *opened.model->graph, job.prompts, job.options,
                  "reduce --beams, --results, --tokens or the number of prompts");
   });
-  if (args.ids) return print_ids(generator, job);
   const bool alone = job.prompts.size() == 1 && job.options.results == 1;
-  return alone && !args.json ? stream(generator, job) : print_texts(generator, job, args.json);
+  const int code = args.ids              ? print_ids(generator, job)
+                   : alone && !args.json ? stream(generator, job)
+                                         : print_texts(generator, job, args.json);
+  trace.write(world);
+  return code;
 }
 
 }  // namespace
@@ -284,7 +290,10 @@ void add_generate_command(CLI::App& app, Action& action) {
   OptionList options(app, "generate", "Generate text with a trained model");
   const auto args = std::make_shared<GenerateArguments>();
   add_generate_options(options, *args);
-  options.run(action, [args](const World& world) { return run(*args, world); });
+  args->trace.add(options, "runs of the model to record (default: all)");
+  options.run(action, [args, &parsed = options.command()](const World& world) {
+    return run(*args, CommandPaths(parsed), world);
+  });
 }
 
 }  // namespace weft::program

@@ -15,6 +15,7 @@
 #include "weft/models/program/commands/text_command.h"
 #include "weft/models/program/files/paths.h"
 #include "weft/models/program/files/tensor_files.h"
+#include "weft/models/program/files/trace_file.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/usage_error.h"
@@ -29,6 +30,7 @@ struct RunArguments {
   bool gradients = false, force = false;
   std::size_t max_memory = 0;  // bytes, 0 = unlimited
   Execution execution;
+  TraceArguments trace;
 };
 
 /// Adds the gradients of `loss` with respect to all parameters as outputs. `loss` is a scalar.
@@ -161,7 +163,7 @@ int run_file(const RunArguments& args, const OutputFile& out, SessionOptions opt
   return 0;
 }
 
-int run(const RunArguments& args, CommandPaths paths) {
+int run(RunArguments& args, CommandPaths paths) {
   const bool folder = hf::is_folder(args.model);
   const bool onnx = !folder && is_onnx_file(args.model);
   if ((folder || onnx) && !args.program.empty()) {
@@ -172,10 +174,15 @@ int run(const RunArguments& args, CommandPaths paths) {
     throw UsageError(
         fmt::format("--architecture is for folders; {} is not a folder", args.model.path));
   const OutputFile out = plan_tensor_file(paths, "--outputs", args.outputs);
+  TraceFile trace(args.trace, paths);
+  args.execution.trace = trace.trace();
   SessionOptions options = session_options(args.execution);
   options.precision = parse_precision(args.precision);
-  if (folder) return run_folder(args, out, options);
-  return onnx ? run_onnx(args, out, options) : run_file(args, out, options);
+  const int code = folder ? run_folder(args, out, options)
+                   : onnx ? run_onnx(args, out, options)
+                          : run_file(args, out, options);
+  trace.write({});
+  return code;
 }
 
 }  // namespace
@@ -209,6 +216,7 @@ void add_run_command(CLI::App& app, Action& action) {
                 "maximum working memory of the run, for example 8G: an error before the run if it "
                 "needs more (default: unlimited)");
   options.execution(args->execution);
+  args->trace.add(options, "runs to record (default: all)");
   options.run(action, [args, &parsed = options.command()] {
     return run(*args, CommandPaths(parsed, args->force));
   });

@@ -25,6 +25,7 @@ inline std::unique_ptr<TrainedModel> model_of(LoadedModel loaded) {
 inline SessionOptions session_options(const Execution& execution, const World& world = {}) {
   return {.threads = threads_of_rank(world, execution.threads),
           .batch_invariant = execution.batch_invariant,
+          .trace = execution.trace,
           .world = world};
 }
 

@@ -17,9 +17,9 @@ namespace {
 /// Options that a resumed run accepts in addition to the data options. They control the output
 /// files, the number of steps, and how often the model is evaluated.
 const std::set<std::string> kAllowedOnResume = {
-    "--log",        "--keep",    "--resume",  "--out",           "--best",
-    "--force",      "--task",    "--threads", "--memory-budget", "--check-finite",
-    "--stop-after", "--sharded", "--verify",  "--tensorboard"};
+    "--log",    "--keep",        "--resume",        "--out",          "--best",       "--force",
+    "--task",   "--threads",     "--memory-budget", "--check-finite", "--stop-after", "--sharded",
+    "--verify", "--tensorboard", "--trace",         "--trace-steps",  "--histograms"};
 const std::set<std::string> kFieldsAllowedOnResume = {"steps",      "eval_every", "eval_batches",
                                                       "save_every", "patience",   "skip_nonfinite"};
 
@@ -117,6 +117,11 @@ void TrainArguments::check_effects(const TrainSettings& settings, bool evaluates
   const bool saves = settings.save_every > 0 && settings.save_every < settings.steps;
   refuse_if(keep > 0 && resume.empty() && !saves, "--keep",
             "the run saves only once, at its end (--save-every)");
+  refuse_if(
+      trace.steps.first > settings.steps, trace.has_steps ? "--trace-steps" : "--trace",
+      fmt::format("the run ends after {} steps; choose steps with --trace-steps", settings.steps));
+  refuse_if(histograms > settings.steps, "--histograms",
+            fmt::format("the run ends after {} steps", settings.steps));
   refuse_if(stop_after > settings.steps, "--stop-after",
             fmt::format("the run ends after {} steps", settings.steps));
 }
@@ -191,7 +196,7 @@ OutputFile TrainArguments::file(const std::string& ending) const {
   return paths.planned(ending.empty() ? destination() : companion_path(destination(), ending));
 }
 
-SessionOptions TrainArguments::session_options(const TrainedModel& model) const {
+SessionOptions TrainArguments::session_options(const TrainedModel& model, Trace* trace) const {
   const TrainSettings& settings = model.settings;
   if (check_finite && settings.skip_nonfinite > 0) {
     throw UsageError(
@@ -202,6 +207,7 @@ SessionOptions TrainArguments::session_options(const TrainedModel& model) const 
                                        .threads = threads,
                                        .memory_budget = memory_budget,
                                        .check_finite = check_finite,
+                                       .trace = trace,
                                        .world = world});
 }
 
@@ -240,10 +246,18 @@ void add_train_options(OptionList& options, const std::vector<const Task*>& task
   options.output("--log", args.log,
                  "write a training log to this file (.jsonl), one JSON object per line; a resumed "
                  "run appends to its log");
-  options.output_folder("--tensorboard", args.tensorboard,
-                        "write losses, metrics, learning rate, gradient norm, speed, samples and "
-                        "settings to an event file in this folder, which TensorBoard shows as one "
-                        "run; a resumed run continues its curves if it names the same folder");
+  const AddedOption tensorboard = options.output_folder(
+      "--tensorboard", args.tensorboard,
+      "write losses, metrics, learning rate, gradient norm, speed, samples and "
+      "settings to an event file in this folder, which TensorBoard shows as one "
+      "run; a resumed run continues its curves if it names the same folder");
+  options
+      .integer("--histograms", args.histograms, kFromOne,
+               "with --tensorboard: steps between histograms of all trainable parameters and their "
+               "gradients (with several ranks: of the parameters)")
+      .needs(tensorboard);
+  args.trace.add(options,
+                 "training steps to record (default: the second to the fourth of this process)");
   options.flag("--force", args.force,
                "replace existing files of another type that have these names");
   options.text("--preset", args.preset,

@@ -8,6 +8,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/graph/weights/lora.h"
 #include "weft/models/program/files/paths.h"
+#include "weft/models/program/files/trace_file.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/tasks/common/task.h"
 
@@ -18,7 +19,8 @@ struct TrainArguments {
   std::string task;    // --task
   std::string out, best, log, tensorboard, preset, resume, adapters;
   ModelPath from;
-  std::int64_t keep = 0;  // number of earlier checkpoints to keep
+  std::int64_t histograms = 0;  // steps between histograms of parameters and gradients; 0 = none
+  std::int64_t keep = 0;        // number of earlier checkpoints to keep
   std::vector<std::string> reinit, freeze;
   double layer_lr_decay = 1;
   LoraOptions lora{.rank = 0, .patterns = {}};  // rank 0 = all weights are trained
@@ -37,6 +39,7 @@ struct TrainArguments {
   std::vector<std::string> foreign;  // earlier checkpoints of other runs, to be removed
   std::string digest;                // fingerprint of the training data, see data_digest()
   World world = {};                  // the ranks of the training run; rank 0 writes the files
+  TraceArguments trace{.path = {}, .steps = {.first = 2, .last = 4}};
   bool all_write = false;  // every rank writes a part of each checkpoint (--sharded, if possible)
 
   /// Fills `given` and `paths` from the parsed command, which must outlive this object.
@@ -70,7 +73,7 @@ struct TrainArguments {
   /// itself.
   OutputFile file(const std::string& ending) const;
   /// Returns the options for a session that trains or evaluates `model`.
-  SessionOptions session_options(const TrainedModel& model) const;
+  SessionOptions session_options(const TrainedModel& model, Trace* trace = nullptr) const;
   /// Returns the command line that continues the run after a stop, without --resume and --out.
   std::string command_line() const;
 };

@@ -20,6 +20,7 @@
 #include "weft/models/program/files/best_file.h"
 #include "weft/models/program/files/log_file.h"
 #include "weft/models/program/files/run_lock.h"
+#include "weft/models/program/files/tensorboard_options.h"
 #include "weft/models/program/limits/memory_guard.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/options/task_options.h"
@@ -181,6 +182,7 @@ class TrainingRun {
 
  private:
   void open();
+  void plan_trace();
   void lock_files();
   void prepare_averages();
   void prepare_trainer();
@@ -197,6 +199,7 @@ class TrainingRun {
   RunLocks locks_;  // only on rank 0
   const Task* task_ = nullptr;
   std::unique_ptr<TaskRun> run_;
+  std::optional<TraceFile> trace_;
   std::optional<Session> session_;
   std::optional<Averages> averages_;
   TrainTask work_;
@@ -217,7 +220,7 @@ void TrainingRun::prepare() {
   print_start(*run_, model, args_);
   say("{}", run_->describe());
   print_training(model.settings, *run_);
-  session_.emplace(*model.graph, model.store, args_.session_options(model));
+  session_.emplace(*model.graph, model.store, args_.session_options(model, trace_->trace()));
   work_ = rethrow_as_usage([&] { return run_->task(*session_); });
   const Program& train = model.program("train");
   const int shard = rethrow_as_usage([&] { return session_->shards_of_rank(train).begin; });
@@ -261,9 +264,23 @@ void TrainingRun::open() {
   run_ = args_.resume.empty() ? new_run(args_, *task_)
                               : resumed_run(args_, *task_, std::move(chosen.model));
   TrainedModel& model = run_->model();
+  plan_trace();
   args_.check_earlier_checkpoints(args_.resume.empty() ? TrainHistory() : model.history);
   if (model.lora && !args_.trains_adapters()) plan_adapters();
   if (model.settings.ema > 0) args_.plan_companions("the averages", kAverages, FileKind::inference);
+}
+
+/// Plans the timeline. By default, it shows the steps after the first one of this process.
+void TrainingRun::plan_trace() {
+  const auto& losses = run_->model().history.train;
+  const std::int64_t done = args_.resume.empty() || losses.empty() ? 0 : losses.back().first;
+  Trace::Steps& steps = args_.trace.steps;
+  if (!args_.trace.has_steps) steps = {done + 2, done + 4};
+  if (steps.last <= done) {
+    throw UsageError(
+        fmt::format("--trace-steps has no effect: the run continues after step {}", done));
+  }
+  trace_.emplace(args_.trace, args_.paths);
 }
 
 /// Locks the files that two runs must not share. The names of all other files are derived from
@@ -325,7 +342,8 @@ void TrainingRun::prepare_trainer() {
                            .save = [this](const TrainHistory& now) { files_->checkpoint(now); },
                            .all_save = args_.all_write,
                            .stop = &stop_requested(),
-                           .stop_after = args_.stop_after};
+                           .stop_after = args_.stop_after,
+                           .gradients_every = args_.world.size() > 1 ? 0 : args_.histograms};
   if (!args_.best.empty()) {
     options.save_best = [this](const TrainHistory& now) {
       files_->write(args_.paths.planned(args_.best), now);
@@ -345,14 +363,12 @@ void TrainingRun::prepare_trainer() {
 void TrainingRun::start_tensorboard() {
   if (args_.tensorboard.empty() || !first()) return;
   const TrainedModel& model = run_->model();
-  EventWriterOptions options{
-      .on_error = [](const IoError& e) { print_stderr("weft: --tensorboard: {}\n", e.what()); }};
   // A killed process may have logged steps after its last checkpoint, which this run repeats.
-  options.purge_step =
+  const std::int64_t purge_step =
       args_.resume.empty() ? 0 : session_->value(kStepVariable).item<std::int64_t>() + 1;
-  events_.emplace(args_.paths.planned(args_.tensorboard).path(), std::move(options));
+  events_.emplace(args_.paths.planned(args_.tensorboard).path(), tensorboard_options(purge_step));
   events_->hyper_parameters(hyper_parameters(model));
-  board_.emplace(*events_);
+  board_.emplace(*events_, *session_, args_.histograms);
   observers_.add(*board_);
 }
 
@@ -378,7 +394,12 @@ int TrainingRun::run() {
     // All ranks evaluate.
     const TaskReport report = run_->report(measured(), outcome, model_name(args_.destination()));
     if (first()) write_report(report);
+    for (std::size_t i = 0; events_ && i < report.images.size(); ++i) {
+      events_->image(fmt::format("examples/{}: {}", i, report.images[i].caption), outcome.step,
+                     report.images[i].image);
+    }
   }
+  trace_->write(args_.world);
   return (log_ && log_->failed()) || (events_ && events_->failed()) ? 1 : 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/commands/text_command.h"
+#include "weft/models/program/files/trace_file.h"
 #include "weft/models/program/limits/decoding_guard.h"
 #include "weft/models/program/options/generate_arguments.h"
 #include "weft/models/program/options/options.h"
@@ -23,6 +24,7 @@ struct TranslateArguments {
   TranslateOptions options;
   bool json = false;
   Execution execution;
+  TraceArguments trace;
 };
 
 /// Replaces line breaks by spaces, so that line i of the output belongs to line i of the input.
@@ -32,7 +34,9 @@ std::string in_one_line(std::string text) {
   return text;
 }
 
-int run(TranslateArguments& args, const World& world) {
+int run(TranslateArguments& args, CommandPaths paths, const World& world) {
+  TraceFile trace = on_all_ranks(world, [&] { return TraceFile(args.trace, paths, world); });
+  args.execution.trace = trace.trace();
   TranslateOptions options = args.options;
   options.on_cut = args.truncate.on_cut();
   const std::vector<std::string> texts = args.texts.read(world);
@@ -48,6 +52,7 @@ int run(TranslateArguments& args, const World& world) {
     return rethrow_as_usage(
         [&] { return translate_texts(opened.session, *opened.model, texts, options); });
   });
+  trace.write(world);
   args.truncate.report(place, "the first");
   std::int64_t tokens = 0;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -105,7 +110,10 @@ void add_translate_command(CLI::App& app, Action& action) {
       "--json", args->json,
       "print one JSON object per line: source, text, ids, score (only for beam search), finish");
   options.execution(args->execution);
-  options.run(action, [args](const World& world) { return run(*args, world); });
+  args->trace.add(options, "runs of the model to record (default: all)");
+  options.run(action, [args, &parsed = options.command()](const World& world) {
+    return run(*args, CommandPaths(parsed), world);
+  });
 }
 
 }  // namespace weft::program

@@ -13,10 +13,12 @@
 
 #include "weft/models/fields/numbers.h"
 #include "weft/models/program/files/paths.h"
+#include "weft/models/program/files/tensorboard_options.h"
 #include "weft/models/program/limits/memory_guard.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/usage_error.h"
+#include "weft/models/tensorboard/event_writer.h"
 #include "weft/models/text/corpus/corpus_texts.h"
 #include "weft/models/vectors/train_word_vectors.h"
 #include "weft/models/vectors/word2vec_file.h"
@@ -32,7 +34,7 @@ constexpr auto kSkipGram = VectorModel::skip_gram, kCbow = VectorModel::cbow,
 
 struct TrainVectorsArguments {
   std::vector<std::string> files, pairs;
-  std::string wordnet, out;
+  std::string wordnet, out, tensorboard;
   bool headwords = false, binary = false, force = false;
   VectorModel model = kSkipGram;
   std::int64_t min_count = kDefaultMinCount;
@@ -168,6 +170,9 @@ int train(const TrainVectorsArguments& args, CommandPaths paths) {
   VectorRecipe recipe = recipe_of(args);
   check_counts(recipe);
   const OutputFile out = paths.plan_file("--out", args.out, FileKind::vectors);
+  std::optional<OutputFile> folder;
+  if (!args.tensorboard.empty())
+    folder = paths.plan_growing_folder("--tensorboard", args.tensorboard);
   std::vector<std::vector<WordPair>> pairs;
   for (const std::string& path : args.pairs) pairs.push_back(read_word_pairs(path));
   const WordText text = read_text(args);
@@ -181,11 +186,18 @@ int train(const TrainVectorsArguments& args, CommandPaths paths) {
   const auto seconds = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
+  std::optional<EventWriter> events;
+  if (folder) events.emplace(folder->path(), tensorboard_options(0));
+  const std::string unit = recipe.model == kGlove ? "counts" : "words";
   const WordVectors vectors =
       train_word_vectors(text, recipe, workers, [&](const VectorProgress& progress) {
+        if (events) {
+          events->scalar("speed/" + unit + "_per_second", progress.epoch,
+                         static_cast<double>(progress.items) / seconds());
+          if (recipe.model == kGlove) events->scalar("loss/train", progress.epoch, progress.cost);
+        }
         say("epoch     {} of {}  {} {}/s{}\n", progress.epoch, progress.epochs,
-            short_number(static_cast<double>(progress.items) / seconds()),
-            recipe.model == kGlove ? "counts" : "words",
+            short_number(static_cast<double>(progress.items) / seconds()), unit,
             recipe.model == kGlove ? fmt::format("  cost {:.5f}", progress.cost) : "");
       });
   say("vectors   {} of width {}, {} in {}\n", grouped(vectors.size()), vectors.width(),
@@ -194,7 +206,9 @@ int train(const TrainVectorsArguments& args, CommandPaths paths) {
   for (std::size_t i = 0; i < pairs.size(); ++i)
     say_similarity(args.pairs[i], measure_similarity(vectors, pairs[i]));
   say("wrote {}\n", args.out);
-  return 0;
+  if (!events) return 0;
+  events->flush();
+  return events->failed() ? 1 : 0;
 }
 
 void add_own_options(OptionList& options, TrainVectorsArguments& args) {
@@ -212,6 +226,10 @@ void add_own_options(OptionList& options, TrainVectorsArguments& args) {
        options.integer("--epochs", args.epochs, {1, 1'000'000},
                        "number of passes over the text (glove: over the co-occurrence counts; "
                        "default 15; glove 25)"));
+  only({kSkipGram, kCbow, kFastText, kGlove},
+       options.output_folder("--tensorboard", args.tensorboard,
+                             "write the speed and, for glove, the cost of every epoch to an event "
+                             "file in this folder, for TensorBoard"));
   only({kSkipGram, kCbow, kFastText, kGlove},
        options.real("--rate", args.rate, {0, 1e3, true},
                     "initial learning rate (default 0.025; cbow and fasttext 0.1; glove 0.05)"));

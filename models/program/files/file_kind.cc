@@ -76,6 +76,7 @@ bool is_of_kind(const std::string& path, FileKind kind) {
     case FileKind::folder: return false;
     case FileKind::gguf: return gguf::is_gguf(path);
     case FileKind::onnx: return is_onnx_file(path);
+    case FileKind::trace: return bytes.starts_with(R"({"displayTimeUnit":"ms","traceEvents":[)");
     case FileKind::report: return bytes.starts_with("{\n  \"report\": \"quantization\"");
     case FileKind::vectors: return is_word_vectors(path);
   }
@@ -97,6 +98,7 @@ const char* kind_name(FileKind kind) {
     case FileKind::folder: return "a folder";
     case FileKind::gguf: return "a GGUF file";
     case FileKind::onnx: return "an ONNX file";
+    case FileKind::trace: return "a timeline written by weft";
     case FileKind::report: return "a report on quantised matrices";
     case FileKind::vectors: return "a file of word embeddings";
   }
@@ -148,6 +150,7 @@ void check_name(const std::string& what, const std::string& path, FileKind kind)
                                : kind == FileKind::array     ? ".npy"
                                : kind == FileKind::arrays    ? ".npz"
                                : kind == FileKind::tokenizer ? ".json"
+                               : kind == FileKind::trace     ? ".json"
                                : kind == FileKind::report    ? ".json"
                                : kind == FileKind::folder    ? "/"
                                : kind == FileKind::gguf      ? ".gguf"

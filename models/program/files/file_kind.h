@@ -21,6 +21,7 @@ enum class FileKind : std::uint8_t {
   folder,     // a model in Hugging Face layout; only for plan_folder()
   gguf,       // a decoder in a GGUF file
   onnx,       // a program in an ONNX file
+  trace,      // .json, as written by TraceFile
   report,     // .json, as written by weft quantize --report
   vectors,    // word embeddings in word2vec's text or binary format, with any other extension
 };

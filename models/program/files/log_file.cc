@@ -133,6 +133,10 @@ void Observers::on_evaluation(std::int64_t step, const Evaluation& found, bool w
 void Observers::on_checkpoint(std::int64_t step) {
   for (TrainObserver* observer : all_) observer->on_checkpoint(step);
 }
+void Observers::on_gradient(std::int64_t step, const std::string& parameter,
+                            const Tensor& gradient) {
+  for (TrainObserver* observer : all_) observer->on_gradient(step, parameter, gradient);
+}
 void Observers::on_best(std::int64_t step, double loss) {
   for (TrainObserver* observer : all_) observer->on_best(step, loss);
 }

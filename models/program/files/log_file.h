@@ -65,6 +65,8 @@ class Observers : public TrainObserver {
   void on_skip(const SkipReport& report) override;
   void on_evaluation(std::int64_t step, const Evaluation& found, bool whole) override;
   void on_checkpoint(std::int64_t step) override;
+  void on_gradient(std::int64_t step, const std::string& parameter,
+                   const Tensor& gradient) override;
   void on_best(std::int64_t step, double loss) override;
 
  private:

@@ -271,8 +271,9 @@ OutputFile CommandPaths::plan(const std::string& what, const std::string& path, 
   std::error_code ignored;
   if (!files_->force && fs::exists(path, ignored)) {
     if (const std::string why = reason_to_keep(path, kind); !why.empty()) {
-      throw IoError(fmt::format("{} {} already exists and {}: name another file, or add --force",
-                                what, path, why));
+      // Some commands that write a timeline have no --force, or one that forces tokens.
+      throw IoError(fmt::format("{} {} already exists and {}: name another file{}", what, path, why,
+                                kind == FileKind::trace ? "" : ", or add --force"));
     }
     if (kind == FileKind::inference) check_trainable(what, path);
   }

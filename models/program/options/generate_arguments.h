@@ -11,6 +11,7 @@
 #include "weft/models/generate/options.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/options/text_inputs.h"
+#include "weft/models/program/options/trace_arguments.h"
 
 namespace weft::program {
 
@@ -28,6 +29,7 @@ struct GenerateArguments {
   bool ids = false, json = false;
   std::optional<std::int64_t> batch;
   Execution execution;
+  TraceArguments trace;
 
   std::optional<std::int64_t> tokens, max_length, min_length, min_tokens;
   bool greedy = false, sample = false, slide = false;

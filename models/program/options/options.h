@@ -23,7 +23,8 @@ class App;
 
 namespace weft {
 struct ModelPath;
-}
+class Trace;
+}  // namespace weft
 
 namespace weft::program {
 
@@ -66,6 +67,7 @@ class AddedOption {
 struct Execution {
   int threads = 0;
   bool batch_invariant = false;  // SessionOptions::batch_invariant
+  Trace* trace = nullptr;        // SessionOptions::trace
 };
 
 /// An option that was given on the command line, with its values.

@@ -78,10 +78,16 @@ struct TaskPlot {
   std::string ending;  // one of TaskInfo::plots
   std::string svg;
 };
+/// An example image with the result of the model: "3, predicted 8".
+struct TaskImage {
+  std::string caption;
+  Tensor image;  // as in encode_png()
+};
 /// The report at the end of a run.
 struct TaskReport {
   std::string text;  // one or more complete lines
   std::vector<TaskPlot> plots = {};
+  std::vector<TaskImage> images = {};  // a few, for image tasks
 };
 
 /// A model and its data. The model must outlive the result of task().

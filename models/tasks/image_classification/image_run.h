@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "weft/models/data/batching/shuffle.h"
 #include "weft/models/data/images/image_codec.h"
 #include "weft/models/plots/svg_heat_map.h"
 #include "weft/models/tasks/common/image_data.h"
@@ -74,6 +76,7 @@ class ImageClassificationRun final : public RunOf<Model> {
          svg_heat_maps({found.matrix.heat_map()},
                        {.title = fmt::format("test set: {} of {} right", found.matrix.correct(),
                                              found.matrix.total())})});
+    report.images = examples(session, test);
     return report;
   }
 
@@ -90,6 +93,24 @@ class ImageClassificationRun final : public RunOf<Model> {
   }
 
  private:
+  /// Returns a few images of the set with their classes and the predicted classes.
+  std::vector<TaskImage> examples(Session& session, const ImageSet& set) const {
+    constexpr std::int64_t kMost = 8;
+    const ImageSet some = set.pick(evenly_spread(set.count(), kMost));
+    const Tensor scores = class_probabilities(session, *model_, some.images);
+    const std::vector<std::string>& classes = model_->classes();
+    std::vector<TaskImage> found;
+    for (std::int64_t i = 0; i < some.count(); ++i) {
+      const auto row = scores.span<float>().subspan(static_cast<std::size_t>(i) * classes.size(),
+                                                    classes.size());
+      const auto best = std::max_element(row.begin(), row.end()) - row.begin();
+      const auto truth = static_cast<std::size_t>(some.labels[static_cast<std::size_t>(i)]);
+      found.push_back(
+          {fmt::format("{}, predicted {}", classes[truth], classes[static_cast<std::size_t>(best)]),
+           some.image(i)});
+    }
+    return found;
+  }
   ImageEvaluation evaluate(Session& session, const TrainedModel& model) const {
     return evaluate_images(session, model_as<Model>(model), parts_.data.test);
   }
