@@ -224,7 +224,7 @@ std::string Trace::events(const Process& process) const {
       } else {
         const bool is_run = span.name.empty();
         list.slice(first, is_run ? span.plan->program : std::string(span.name),
-                   is_run ? "run" : span.plan->program, span.begin, span.end, "");
+                   is_run ? "session run" : span.plan->program, span.begin, span.end, "");
         if (is_run) list.counter(session + ": bytes in use", span.end, 0);
       }
     }

@@ -90,7 +90,7 @@ class Timeline {
 inline int check_runs(const Timeline::Slices& session) {
   int runs = 0;
   for (const TimelineSlice& run : session) {
-    if (run.category != "run") continue;
+    if (run.category != "session run") continue;
     ++runs;
     std::int64_t at = run.begin;
     for (const TimelineSlice& part : session) {
