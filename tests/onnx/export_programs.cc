@@ -89,14 +89,16 @@ Values branches(Graph& g, NamedTensors& feeds) {
 Values while_loops(Graph& g, NamedTensors& feeds) {
   const Value x = fed(g, feeds, "x", Tensor::scalar(DType::f32, 1.5));
   Values results;
-  for (const std::int64_t limit : {1000, 3, 0}) {
+  for (const std::int64_t limit : {1000, 3, 0, -1}) {
+    // The last loop ends before its first step.
+    const Value start = limit < 0 ? x * 1000 : x;
     const Values r = while_loop(
-        g, {x, zeros(g, DType::i64, {})},
+        g, {start, zeros(g, DType::i64, {})},
         [](Graph&, const Values& in) { return Values{less(in[0], 100)}; },
         [&](Graph&, const Values& in) {
           return Values{in[0] * x + 1, in[1] + 1};
         },
-        limit);
+        std::abs(limit));
     results.insert(results.end(), r.begin(), r.end());
   }
   return results;

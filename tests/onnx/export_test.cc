@@ -8,6 +8,7 @@
 #include <map>
 
 #include "weft/core/error.h"
+#include "weft/graph/control/cond.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
@@ -107,24 +108,24 @@ BOOST_AUTO_TEST_CASE(large_weights_are_written_to_a_second_file) {
   const TemporaryFolder folder("onnx");
   Graph g;
   const Value x = g.input("x", DType::f32, {32, 32});
-  const Value y = matmul(matmul(x, g.variable("a", DType::f32, {32, 32})),
-                         g.variable("b", DType::f32, {32, 32})) +
+  const Value y = matmul(matmul(x, g.variable("a", DType::f32, {32, 40})),
+                         g.variable("b", DType::f32, {40, 32})) +
                   g.variable("small", DType::f32, {32});
   Program program("predict");
   program.output("y", y);
   VariableStore store;
-  store.insert("a", VariableKind::parameter, Tensor::full(DType::f32, {32, 32}, 1));
-  store.insert("b", VariableKind::parameter, Tensor::full(DType::f32, {32, 32}, 2));
+  store.insert("a", VariableKind::parameter, Tensor::full(DType::f32, {32, 40}, 1));
+  store.insert("b", VariableKind::parameter, Tensor::full(DType::f32, {40, 32}, 2));
   store.insert("small", VariableKind::parameter, Tensor::full(DType::f32, {32}, 3));
-  write_onnx(folder / "m.onnx", program, store, {.external_data_bytes = 8 * 1024 + 128});
+  write_onnx(folder / "m.onnx", program, store, {.external_data_bytes = 2 * 5120 + 128});
   BOOST_TEST(folder.files() == 1);
-  write_onnx(folder / "m.onnx", program, store, {.external_data_bytes = 8 * 1024 + 127});
+  write_onnx(folder / "m.onnx", program, store, {.external_data_bytes = 2 * 5120 + 127});
   BOOST_TEST(folder.files() == 2);
   const onnx_proto::Model model = parsed(folder / "m.onnx");
   BOOST_REQUIRE_EQUAL(model.graph().initializer_size(), 3);
   std::ifstream file(folder / "m.onnx.data", std::ios::binary);
   const std::string data{std::istreambuf_iterator<char>(file), {}};
-  BOOST_TEST(data.size() == 4096 * 2);
+  BOOST_TEST(data.size() == 8192 + 5120);
   for (const onnx_proto::Tensor& t : model.graph().initializer()) {
     if (t.name() == "small") {
       BOOST_TEST(t.raw_data().size() == 128);
@@ -137,9 +138,11 @@ BOOST_AUTO_TEST_CASE(large_weights_are_written_to_a_second_file) {
     BOOST_TEST(t.external_data(0).value() == "m.onnx.data");
     const std::size_t offset = std::stoul(t.external_data(1).value());
     BOOST_TEST(offset % 4096 == 0);
-    BOOST_TEST(t.external_data(2).value() == "4096");
+    BOOST_TEST(t.external_data(2).value() == "5120");
     BOOST_TEST(*reinterpret_cast<const float*>(data.data() + offset) == (t.name() == "a" ? 1 : 2));
   }
+  const OnnxModel again = read_onnx(folder / "m.onnx");
+  BOOST_TEST(bitwise_equal(again.checkpoint.store()->tensor("b"), store.tensor("b")));
 }
 
 BOOST_AUTO_TEST_CASE(composite_operators_depend_on_the_opset) {
@@ -165,6 +168,7 @@ BOOST_AUTO_TEST_CASE(composite_operators_depend_on_the_opset) {
       {attention(x, x, x, {.causal = true}), 23, {"Attention"}},
       {mean(x, 1), 17, {"ReduceMean"}},
       {sum(x), 13, {"ReduceSum"}},
+      {sum(cast(x, DType::u8)), 17, {"Cast", "Cast", "ReduceSum", "Cast"}},  // no sums of bytes
   };
   for (const Case& c : cases) {
     const Types types = operators(written(c.value, c.opset).graph());
@@ -202,6 +206,19 @@ BOOST_AUTO_TEST_CASE(sizes_are_computed_only_if_they_are_needed) {
   BOOST_TEST(
       types(broadcast_to(unsqueeze(x, 0), Shape{5, n, m, 6})) == (Types{"Unsqueeze", "Expand"}),
       boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(outputs_of_branches_are_computed_by_nodes_of_the_branch) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"n", "m"});
+  const auto captured = [&](Graph&, const std::vector<Value>&) { return std::vector{x}; };
+  const auto negated = [&](Graph&, const std::vector<Value>&) { return std::vector{-x}; };
+  const onnx_proto::Model model = written(cond(sum(x) > 0, {}, captured, negated)[0]);
+  const onnx_proto::Node& branch = model.graph().node(model.graph().node_size() - 1);
+  BOOST_REQUIRE_EQUAL(branch.attribute_size(), 2);
+  BOOST_TEST(operators(branch.attribute(0).g()) == Types{"Identity"},
+             boost::test_tools::per_element());
+  BOOST_TEST(operators(branch.attribute(1).g()) == Types{"Neg"}, boost::test_tools::per_element());
 }
 
 // Integers are not widened, a matrix is written once, and its layout is that of the product.
