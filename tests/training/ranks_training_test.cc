@@ -178,6 +178,7 @@ const std::map<std::string, std::string> kDropout = {
     {"swin", "--dropout 0.1 --attention-dropout 0.1 --drop-path 0.2"},
     {"speech", "--dropout 0.1 --attention-dropout 0.1"},
     {"image-text", "--text-hidden-dropout 0.1 --vision-dropout 0.1"},
+    {"network", ""},
 };
 
 const std::vector<Variation> kVariations = {

@@ -16,6 +16,7 @@ namespace {
 /// Returns dropout options. Dropout adds random keys to the middle of the graph, which must be
 /// restored exactly.
 std::string dropout_of(const std::string& family) {
+  if (family == "network") return "";
   if (family == "gpt") return " --residual-dropout 0.1 --embedding-dropout 0.1";
   if (family == "image-text") return " --text-hidden-dropout 0.1 --vision-dropout 0.1";
   return family == "encoder" ? " --hidden-dropout 0.1 --attention-dropout 0.1"

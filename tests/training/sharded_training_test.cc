@@ -26,6 +26,7 @@ const std::map<std::string, std::string> kSmooth = {
     {"swin", "--dropout 0 --attention-dropout 0 --drop-path 0"},
     {"speech", "--dropout 0 --attention-dropout 0 --activation-dropout 0"},
     {"image-text", "--text-hidden-dropout 0 --vision-dropout 0"},
+    {"network", ""},
 };
 
 /// Returns a batch size that gives the same batches for 1, 2 and 4 shards. If the batch size of a
