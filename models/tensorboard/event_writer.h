@@ -37,8 +37,8 @@ struct EventWriterOptions {
 };
 
 /// Writes one event file, "events.out.tfevents.TIME.HOST.PID.NUMBER", of a run. The name of the run
-/// in TensorBoard is the path of its folder relative to --logdir. Every process or resumed run
-/// writes a file of its own, and TensorBoard joins the files of a folder.
+/// in TensorBoard is the path of its folder relative to --logdir. Every process and every
+/// resumed run writes another file, and TensorBoard joins the files of a folder.
 ///
 /// The file is a sequence of records (TFRecord: length, masked CRC-32C of the length, data, masked
 /// CRC-32C of the data), each of which is an Event message. Each write appends whole records, so

@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(training_writes_the_chosen_steps) {
   BOOST_TEST((steps(some) == std::vector<std::string>{"step 2", "step 3", "step 4"}));
   BOOST_TEST(testing::check_runs(all.named("session 1")) == 5);
   testing::check_workers(all, "session 1");
-  // A resumed run traces the second to fourth of its own steps.
+  // A resumed run traces the second to fourth step after the resumption.
   weft.run("train gpt --text text.txt --resume m.weft --steps 9 --trace more.json");
   BOOST_TEST((steps(Timeline(weft.read("more.json"))) ==
               std::vector<std::string>{"step 7", "step 8", "step 9"}));

@@ -1,6 +1,6 @@
 // Fine-tunes a network that is read from an ONNX file: the output is cut below the head, a new head
 // and a loss are attached, the first layer is frozen, and the result is written as ONNX again. The
-// first part stands for another program: it trains a network for two classes and exports it.
+// first part takes the role of another program: it trains a network for two classes and exports it.
 #include <cstdio>
 #include <random>
 #include <vector>

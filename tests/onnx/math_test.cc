@@ -1,4 +1,4 @@
-// Reductions, norms, products, losses and signal processing: what the backend tests do not cover.
+// Reductions, norms, products, losses and signal processing: cases that the backend tests lack.
 // Expected values were computed with NumPy in double precision.
 #include <boost/test/unit_test.hpp>
 #include <cmath>

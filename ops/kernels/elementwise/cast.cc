@@ -79,7 +79,7 @@ inline constexpr bool is_float<float> = true;
 template <>
 inline constexpr bool is_float<double> = true;
 
-/// The same for bytes, without branches, so that the loop is vectorised.
+/// As above, for bytes. There are no branches, so that the loop is vectorised.
 template <class To, class F>
 HWY_INLINE To saturate_byte(F x) {
   constexpr F lowest = To(-1) < To(0) ? F(-128) : F(0), highest = To(-1) < To(0) ? F(127) : F(255);

@@ -24,8 +24,8 @@ bool is_trained(Value v) {
          v.graph().variable_info(v.node()).kind == VariableKind::parameter;
 }
 
-/// Returns the value of a floating-point constant or initialiser with one element. Where a trained
-/// parameter may have any value, callers check is_trained().
+/// Returns the value of a floating-point constant or initialiser with one element. Callers
+/// that must not fix the value of a trained parameter also check is_trained().
 std::optional<double> number(Value v) {
   if (!is_floating(v.dtype())) return std::nullopt;
   if (is_op(v, "variable") && v.shape().numel() == Dim(1)) {

@@ -1,4 +1,4 @@
-// Recognition of composite functions that exporters write as many nodes.
+// Recognition of composite functions that exporters write as several nodes.
 #pragma once
 
 #include "weft/graph/ir/value.h"

@@ -1,4 +1,4 @@
-// What all graphs of one ONNX file share while it is read.
+// The state that all graphs of one ONNX file share while it is read.
 #pragma once
 
 #include <deque>

@@ -31,7 +31,7 @@ class KnownValues {
   /// true is 1.
   std::optional<std::vector<Dim>> dims(Value value);
   /// Returns the input, variable or node because of which `value` is not known, for errors: a node
-  /// without operands, or with a body. Undefined if there is none.
+  /// without operands, or with a body. Returns an undefined Value if the value is known.
   Value unknown_leaf(Value value);
   /// Forgets all results, because nodes have been removed from the graph.
   void forget() {

@@ -1,4 +1,4 @@
-// One node of an ONNX graph during its translation: what the translators of operators see.
+// One node of an ONNX graph during its translation: the interface for translators of operators.
 #pragma once
 
 #include <cstdint>

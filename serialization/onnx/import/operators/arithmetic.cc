@@ -131,8 +131,8 @@ std::vector<ImportedValue> mod(NodeImport& n) {
   return {where(other_sign, rest + b, rest)};
 }
 
-// Bit operations are composed of integer arithmetic, because the ops of Weft have none. Their cost
-// is proportional to the number of bits.
+// Bit operations are composed of integer arithmetic, because Weft has no operations on bits. Their
+// cost is proportional to the number of bits.
 Value bitwise_and(Value a, Value b) {
   const bool has_sign = a.dtype() != DType::u8;
   const int bits = static_cast<int>(dtype_size(a.dtype())) * 8;

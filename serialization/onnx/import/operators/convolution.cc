@@ -204,7 +204,7 @@ std::vector<TransposedRange> transposed_ranges(NodeImport& n, const ConvPlan& pl
   return ranges;
 }
 
-/// The settings of one axis of conv_transpose2d, and what is left to do for the range.
+/// The settings of one axis of conv_transpose2d, and the steps after it that select the range.
 struct TransposedAxis {
   std::int64_t padding = 0, output_padding = 0, add_end = 0;
   std::optional<Slice> kept;

@@ -156,7 +156,7 @@ std::vector<ImportedValue> mean_variance_normalization(NodeImport& n) {
       normalised_axes(n, n.integers("axes").value_or(std::vector<std::int64_t>{0, 2, 3}), x.rank());
   const Value centred = x - mean(x, axes, true);
   const Value count = dim_value(n.graph(), number_of_elements(x.shape(), axes), x.dtype());
-  // norm() has gradient 0 at 0; the square root of the variance has none.
+  // norm() has gradient 0 at 0; the gradient of sqrt(variance) is infinite.
   const Value deviation = norm(centred, axes, true) * rsqrt(count);
   return {cast(centred / (deviation + 1e-9), n.input(0).dtype())};
 }

@@ -54,7 +54,7 @@ std::vector<ImportedValue> non_zero(NodeImport& n) {
   return {index_constant(n, {static_cast<std::int64_t>(strides.size()), count}, coordinates)};
 }
 
-/// Compares elements, where a NaN is larger than all numbers.
+/// Compares elements. A NaN is larger than all numbers.
 template <class T>
 bool element_less(T a, T b) {
   if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) {
