@@ -156,6 +156,7 @@ class CommandFiles {
         {"--wordnet", "text.txt"},
         {"--images", "text.txt"},
         {"--prompts", "text.txt"},
+        {"--json-schema", "text.txt"},
     };
     const auto found = files.find(option);
     BOOST_TEST_REQUIRE((found != files.end()),

@@ -49,7 +49,8 @@ std::string writing(const Writer& writer, const std::string& file) {
   for (const WalkedOption& other : writer.command->options) {
     const bool needed = other.required || (is_training(*writer.command) && other.name == "--out");
     if (other.is(kOutputType) && needed && other.name != writer.option->name)
-      arguments += " " + other.name + " elsewhere.weft";
+      arguments += " " + other.name + " elsewhere" +
+                   (writer.command->name == "run" ? ".safetensors" : ".weft");
   }
   return arguments;
 }

@@ -87,8 +87,9 @@ BOOST_AUTO_TEST_CASE(every_option_has_a_known_type) {
     for (const WalkedOption& option : command.options) {
       BOOST_TEST_CONTEXT(command.name << " " << option.name << ": " << option.type) {
         bool known = option.type == "FLAG";
-        for (const char* type : {kInputType, kOutputType, kFolderType, kIntegerType, kNumberType,
-                                 kBytesType, kChoiceType, kIdsType, kPlaceType, kTextType})
+        for (const char* type :
+             {kInputType, kOutputType, kFolderType, kIntegerType, kNumberType, kBytesType,
+              kChoiceType, kIdsType, kPlaceType, kStepsType, kTextType})
           known = known || option.is(type);
         BOOST_TEST(known);
       }
@@ -171,6 +172,7 @@ std::string good_value(const WalkedOption& option) {
   if (option.is(kNumberType)) return "0.5";
   if (option.is(kBytesType)) return "1GiB";
   if (option.is(kPlaceType)) return "2:3";
+  if (option.is(kStepsType)) return "2-3";
   return "nothing";
 }
 

@@ -38,6 +38,7 @@ inline constexpr const char* kBytesType = "BYTES";
 inline constexpr const char* kChoiceType = "CHOICE";
 inline constexpr const char* kIdsType = "IDS";  // "1 2 3"
 inline constexpr const char* kPlaceType = "POSITION:ID";
+inline constexpr const char* kStepsType = "FIRST-LAST";
 inline constexpr const char* kTextType = "TEXT";
 
 /// Common ranges.

@@ -31,7 +31,7 @@ void TraceArguments::add(OptionList& options, const std::string& what) {
       "write a timeline to this file (.json), for ui.perfetto.dev: which worker computed which "
       "operation, the waves of operations that run at the same time, and the memory in use");
   options
-      .add("--trace-steps", kTextType, OptionList::Times::once, "FIRST-LAST: the " + what,
+      .add("--trace-steps", kStepsType, OptionList::Times::once, "the " + what,
            [this](const std::string& text) {
              steps = parse_steps(text);
              has_steps = true;
