@@ -14,6 +14,11 @@ namespace weft::onnx {
 /// IoError if it cannot be read.
 std::shared_ptr<const onnx_proto::Model> parse_model(const std::string& path);
 
+/// The doc_string of initialisers in files that Weft writes, by which they are read as the same
+/// kind of value. Other files do not distinguish constants from parameters.
+inline constexpr const char *kConstantMark = "weft: constant", *kParameterMark = "weft: parameter",
+                            *kFrozenMark = "weft: frozen parameter", *kBufferMark = "weft: buffer";
+
 /// Versions of operator sets, by domain. The default domain is "".
 using Opsets = std::map<std::string, std::int64_t, std::less<>>;
 Opsets opsets_of(const google::protobuf::RepeatedPtrField<onnx_proto::OperatorSet>& imports);

@@ -69,6 +69,28 @@ BOOST_AUTO_TEST_CASE(networks_of_pytorch_have_its_results_and_gradients) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(parameters_and_constants_of_written_files_keep_their_kinds) {
+  const testing::TemporaryFolder folder;
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"batch", 2});
+  const Variable scale = g.variable("scale", DType::f32, {}),
+                 frozen = g.variable("frozen", DType::f32, {2}, {.trainable = false}),
+                 mean = g.variable("mean", DType::f32, {2}, {.kind = VariableKind::buffer});
+  const Value table = g.constant(Tensor::of<float>({2}, {3, 4}));
+  Program program("p");
+  program.output("y", (x - mean) * scale + frozen * table);
+  const auto store = std::make_shared<VariableStore>();
+  Session(g, store, {.seed = 1}).initialise();
+  write_onnx(folder / "p.onnx", program, *store);
+  const OnnxModel model = read_onnx(folder / "p.onnx");
+  const Graph& read = model.checkpoint.graph();
+  BOOST_TEST(read.variables().size() == 3U);
+  BOOST_REQUIRE(read.parameters().size() == 1U);
+  BOOST_TEST(read.parameters().front().name() == "scale");
+  BOOST_TEST((read.find_variable("frozen").info().kind == VariableKind::parameter));
+  BOOST_TEST((read.find_variable("mean").info().kind == VariableKind::buffer));
+}
+
 /// Adds a head and a training step for labels of two classes.
 Program training(Graph& graph, const Value& features) {
   const Value labels = graph.input("labels", DType::i32, {"batch"});

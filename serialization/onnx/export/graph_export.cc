@@ -9,6 +9,7 @@
 #include "weft/core/overload.h"
 #include "weft/serialization/onnx/export/node_export.h"
 #include "weft/serialization/onnx/export/operators.h"
+#include "weft/serialization/onnx/model_file.h"
 #include "weft/serialization/onnx/tensors.h"
 
 namespace weft::onnx {
@@ -106,10 +107,11 @@ onnx_proto::Node& GraphExport::add_node(std::string_view type, const Names& inpu
 // -- Initialisers ---------------------------------------------------------------------------------
 
 void GraphExport::add_initializer(const std::string& name, std::int32_t data_type,
-                                  const Sizes& sizes, const Tensor& bytes) {
+                                  const Sizes& sizes, const Tensor& bytes, const char* mark) {
   OnnxInitializer& added = initializers_.emplace_back();
   added.header.set_name(name);
   added.header.set_data_type(data_type);
+  added.header.set_doc_string(mark);
   for (const std::int64_t size : sizes) added.header.add_dims(size);
   added.data = bytes;
 }
@@ -120,7 +122,8 @@ std::string GraphExport::constant(const Tensor& value) {
   const auto [at, is_new] = constants_.emplace(std::move(key), "");
   if (is_new) {
     at->second = unique("constant");
-    add_initializer(at->second, number_of_dtype(value.dtype()), value.sizes(), value);
+    add_initializer(at->second, number_of_dtype(value.dtype()), value.sizes(), value,
+                    kConstantMark);
   }
   return at->second;
 }
@@ -143,8 +146,12 @@ const std::string& GraphExport::read(const std::string& name) {
   const auto found = unread_.find(name);
   if (found == unread_.end()) return name;
   const Node& node = *found->second;
-  const Tensor value = store_.tensor(node.graph().variable_info(node).name);
-  add_initializer(name, number_of_dtype(value.dtype()), value.sizes(), value);
+  const VariableInfo& info = node.graph().variable_info(node);
+  const Tensor value = store_.tensor(info.name);
+  add_initializer(name, number_of_dtype(value.dtype()), value.sizes(), value,
+                  info.kind != VariableKind::parameter ? kBufferMark
+                  : info.trainable                     ? kParameterMark
+                                                       : kFrozenMark);
   unread_.erase(found);
   return name;
 }
@@ -154,7 +161,7 @@ std::string GraphExport::repacked(const std::string& name, std::int32_t data_typ
   const auto [at, is_new] = repacked_.emplace(name, name);
   if (!is_new) return at->second;
   if (unread_.erase(name) == 0) at->second = unique(name);
-  add_initializer(at->second, data_type, sizes, bytes);
+  add_initializer(at->second, data_type, sizes, bytes, kBufferMark);
   return at->second;
 }
 

@@ -105,8 +105,9 @@ class GraphExport {
   std::string size_of_atom(const Atom& atom);
   std::string floor_quotient(const Dim& a, const Dim& b);
   std::string variable(const Node& read);
+  /// `mark` is one of the marks in model_file.h.
   void add_initializer(const std::string& name, std::int32_t data_type, const Sizes& sizes,
-                       const Tensor& bytes);
+                       const Tensor& bytes, const char* mark);
   /// Records that the axes of the value `name` have these sizes.
   void bind(const std::string& name, const Shape& shape);
   /// Returns `name`, or the name of a copy if the value is not the output of a node of the

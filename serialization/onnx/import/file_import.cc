@@ -68,12 +68,13 @@ FileImport::FileImport(std::string file, std::shared_ptr<const onnx_proto::Model
   }
 }
 
-Value FileImport::add_variable(std::string_view name, Tensor value, VariableKind kind) {
+Value FileImport::add_variable(std::string_view name, Tensor value, VariableKind kind,
+                               bool trainable) {
   std::string unique(name);
   for (int i = 2; graph->has_variable(unique); ++i) unique = fmt::format("{}_{}", name, i);
   const Graph::Outside outside(*graph);
-  VariableOptions declared{.kind = kind,
-                           .trainable = options.trainable && kind == VariableKind::parameter};
+  VariableOptions declared{
+      .kind = kind, .trainable = trainable && options.trainable && kind == VariableKind::parameter};
   // Exporters write constants such as eps as initialisers, too (see composites.h).
   if (value.numel() == 1) declared.initializer = Initializer::constant(value.at(0));
   const Variable variable =

@@ -39,7 +39,7 @@ struct FileImport {
              const OnnxReadOptions& options);
 
   /// Declares a variable. If the name is taken, a number is added to it.
-  Value add_variable(std::string_view name, Tensor value, VariableKind kind);
+  Value add_variable(std::string_view name, Tensor value, VariableKind kind, bool trainable = true);
   /// Returns the function of the file that a node calls, or null.
   const FileFunction* find_function(const onnx_proto::Node& node) const;
   /// Returns a copy of a node of a function, in which references to attributes of the function are

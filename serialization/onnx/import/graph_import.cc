@@ -124,11 +124,16 @@ const ImportedValue& GraphImport::value(const std::string& name, bool as_buffer)
   if (known != file_.initializers.end()) return known->second;
   const Tensor& tensor = scope->read(name, initializer);
   const Graph::Outside outside(graph());
+  const std::string mark = initializer.mark();
+  as_buffer |= mark == kBufferMark;
+  const bool is_variable =
+      is_floating(tensor.dtype()) && mark != kConstantMark &&
+      (as_buffer || tensor.rank() > 0 || mark == kParameterMark || mark == kFrozenMark);
   const Value value =
-      is_floating(tensor.dtype()) && (as_buffer || tensor.rank() > 0)
-          ? file_.add_variable(name, tensor,
-                               as_buffer ? VariableKind::buffer : VariableKind::parameter)
-          : graph().constant(tensor);
+      is_variable ? file_.add_variable(name, tensor,
+                                       as_buffer ? VariableKind::buffer : VariableKind::parameter,
+                                       mark != kFrozenMark)
+                  : graph().constant(tensor);
   file_.materialised.push_back(message);
   return file_.initializers.emplace(message, value).first->second;
 }

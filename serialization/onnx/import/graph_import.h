@@ -76,6 +76,8 @@ class GraphImport {
     const Message* message() const {
       return dense != nullptr ? static_cast<const Message*>(dense) : sparse;
     }
+    /// The kind of value, in files that Weft wrote (see model_file.h).
+    std::string mark() const { return dense != nullptr ? dense->doc_string() : std::string(); }
   };
   GraphImport* scope_of(const std::string& name);
   const Tensor& read(const std::string& name, Initializer& initializer);
