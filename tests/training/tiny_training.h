@@ -10,6 +10,7 @@
 #include "task_shell.h"
 #include "weft/models/tasks/common/task.h"
 #include "weft/models/training/adapters.h"
+#include "weft/models/training/pretrained.h"
 #include "weft/models/training/trainable.h"
 
 namespace weft {
@@ -45,7 +46,11 @@ inline TaskArguments task_arguments(const Task& task, const std::string& options
     const std::size_t at = value.find("{data}");
     if (at != std::string::npos)
       value.replace(at, 6, std::string(WEFT_FIXTURES) + "/weft_files/data");
-    take(option, value);
+    if (option == "--from") {
+      args.from = load_pretrained(value);
+    } else {
+      take(option, value);
+    }
   }
   return args;
 }
