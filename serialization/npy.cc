@@ -347,8 +347,15 @@ TensorMap read_npz(const std::string& path) {
 }
 
 bool is_npz(const std::string& path) {
-  const std::string head = first_bytes(path, 4);
-  return head == "PK\x03\x04" || head == kEmptyArchive.substr(0, 4);
+  // A member starts with its signature, 22 bytes of numbers, the lengths of its name and of further
+  // data, and the name.
+  constexpr std::size_t kLengthAt = 26, kNameAt = 30, kMost = 4096;
+  const std::string head = first_bytes(path, kMost);
+  if (head == kEmptyArchive) return true;
+  if (!head.starts_with("PK\x03\x04") || head.size() < kNameAt) return false;
+  const std::size_t length = static_cast<unsigned char>(head[kLengthAt]) |
+                             static_cast<unsigned char>(head[kLengthAt + 1]) << 8;
+  return std::string_view(head).substr(kNameAt, length).ends_with(".npy");
 }
 
 }  // namespace weft

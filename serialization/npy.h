@@ -28,7 +28,8 @@ void write_npz(const std::string& path, const TensorMap& tensors);
 /// read_npy(), with the name of the member, and FormatError for a member that is no array, that
 /// occurs twice or is encrypted.
 TensorMap read_npz(const std::string& path);
-/// Returns true if the file starts like a ZIP archive. Throws IoError if it cannot be opened.
+/// Returns true if the file starts like a ZIP archive of arrays. Throws IoError if it cannot be
+/// opened.
 bool is_npz(const std::string& path);
 
 }  // namespace weft

@@ -70,6 +70,8 @@ BOOST_AUTO_TEST_CASE(errors_name_the_member_the_offset_and_the_remedy) {
       {"tensor 'w': NumPy files do not support bf16: cast the tensor to f32"});
   BOOST_TEST(!std::filesystem::exists(folder / "b.npz"));
   BOOST_CHECK_THROW(read_npz(folder / "none.npz"), IoError);
+  BOOST_TEST(is_npz(kNumpy + "numpy.npz"));
+  BOOST_TEST(!is_npz(folder.write("model.bin", "PK\x03\x04 data")));
 }
 
 BOOST_AUTO_TEST_CASE(damaged_archives_are_rejected) {

@@ -20,6 +20,7 @@
 #include "weft/models/tasks/quantize_model.h"
 #include "weft/models/tasks/tasks.h"
 #include "weft/models/training/weights.h"
+#include "weft/serialization/npy.h"
 #include "weft/serialization/onnx/onnx.h"
 #include "weft/serialization/sharded_checkpoint.h"
 
@@ -203,7 +204,7 @@ void check_options(const ConvertArguments& args) {
     throw UsageError(fmt::format("{} is for models, but {} is {}", option, args.model.path,
                                  from_onnx ? "an ONNX file" : "a file of tensors"));
   }
-  if (from_tensors && !has_tensor_ending(args.out)) {
+  if (fs::is_regular_file(args.model.path) && is_npz(args.model) && !has_tensor_ending(args.out)) {
     throw UsageError(
         fmt::format("{} contains tensors but no graph: it can be converted to .safetensors or .npz",
                     args.model.path));
