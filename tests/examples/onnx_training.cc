@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "weft/models/layers.h"
+#include "weft/models/training/fine_tune.h"
 #include "weft/serialization/onnx/onnx.h"
 #include "weft/weft.h"
 
@@ -21,7 +22,8 @@ NamedTensors make_batch(int n, unsigned seed, unsigned kinds) {
   std::vector<float> pixels;
   std::vector<std::int32_t> classes;
   for (int i = 0; i < n; ++i) {
-    const unsigned kind = random() % kinds, shift = random() % 4;
+    const auto kind = static_cast<unsigned>(random() % kinds);
+    const auto shift = static_cast<unsigned>(random() % 4);
     for (unsigned y = 0; y < kSide; ++y) {
       for (unsigned x = 0; x < kSide; ++x) {
         const unsigned across = kind == 0 ? y : kind == 1 ? x : x + y;
