@@ -47,8 +47,9 @@ Value pixel_rows(Value x) {
   for (int axis = 2; axis < x.rank(); ++axis) order.push_back(axis);
   order.push_back(1);
   const Value last = permute(x, order);
-  return reshape(
-      last, Shape{Dim::try_exact_div(last.shape().numel(), x.shape()[1]).value(), x.shape()[1]});
+  Dim rows = 1;  // not a quotient, because there may be no channels
+  for (int axis = 0; axis + 1 < last.rank(); ++axis) rows *= last.shape()[axis];
+  return reshape(last, Shape{rows, x.shape()[1]});
 }
 
 std::vector<Neighbour> linear_neighbours(Value position, const Dim& size) {
