@@ -119,7 +119,7 @@ EventWriter::EventWriter(const std::string& folder, EventWriterOptions options)
 EventWriter::~EventWriter() {
   try {
     flush();
-  } catch (const IoError&) {  // there is nobody to report it to
+  } catch (const IoError&) {  // a destructor cannot report it
   }
   ::close(fd_);
 }

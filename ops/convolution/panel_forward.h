@@ -1,4 +1,4 @@
-// Convolutions whose patches are packed directly into the panels of the FMA engine.
+// Convolutions that pack their patches directly into the panels of the FMA engine.
 #pragma once
 
 #include <functional>

@@ -128,6 +128,7 @@ BOOST_AUTO_TEST_CASE(errors_name_the_option_and_the_remedy) {
   check_error(weft("convert " + file + " --out " + weft.path("a.onnx") + " --program x"), 1,
               "program 'x'");
   check_error(weft("inspect " + model + " --size rows=2"), 2, "no input has an axis of this name");
+  check_error(weft("inspect " + model + " --size bat=2"), 2, "no input has an axis of this name");
   check_error(weft("inspect " + model + " --size batch"), 2, "NAME=NUMBER expected");
   check_error(weft("inspect " + file + " --size batch=2"), 2, "--size is for ONNX files");
   check_error(weft("inspect " + model + " --programs"), 2, "is an ONNX file");

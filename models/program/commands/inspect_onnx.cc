@@ -46,7 +46,6 @@ void print_description(const std::string& path, const OnnxDescription& file) {
 void print_cost(const OnnxModel& model, const OnnxInspection& options) {
   const Program& program = model.checkpoint.programs().front();
   Bindings bindings;
-  std::string text;
   std::set<std::string, std::less<>> known;
   for (const Value& input : program.inputs()) {
     for (const Dim& size : input.shape()) {
@@ -72,11 +71,23 @@ void print_cost(const OnnxModel& model, const OnnxInspection& options) {
       known.empty() ? "" : " for " + bindings.str());
 }
 
+/// Returns true if the type of an input, such as "f32[batch, 2*seq]", contains the symbol.
+bool has_symbol(std::string_view type, std::string_view symbol) {
+  constexpr std::string_view kBetween = "[], *+-()";
+  for (std::size_t at = 0; (at = type.find(symbol, at)) != std::string_view::npos; ++at) {
+    const std::size_t end = at + symbol.size();
+    const bool begins = at > 0 && kBetween.find(type[at - 1]) != std::string_view::npos;
+    if (begins && end < type.size() && kBetween.find(type[end]) != std::string_view::npos)
+      return true;
+  }
+  return false;
+}
+
 /// Throws UsageError if a size was given for a symbol that the inputs do not have.
 void check_sizes(const OnnxDescription& file, const OnnxInspection& options) {
   for (const auto& [name, size] : options.sizes) {
     bool found = false;
-    for (const auto& port : file.inputs) found |= port.type.find(name) != std::string::npos;
+    for (const auto& port : file.inputs) found |= has_symbol(port.type, name);
     if (!found)
       throw UsageError(fmt::format("--size {}={}: no input has an axis of this name", name, size));
   }

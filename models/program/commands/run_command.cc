@@ -193,7 +193,7 @@ void add_run_command(CLI::App& app, Action& action) {
   options
       .input("model", args->model,
              "a Hugging Face folder, an adapter folder of the PEFT library, a .weft file, or an "
-             "ONNX file (inputs whose values determine shapes become constants)")
+             "ONNX file (inputs become constants if their values determine shapes)")
       .required();
   options
       .input("--inputs", args->inputs,

@@ -139,8 +139,8 @@ class NetworkCopy {
  public:
   NetworkCopy(const ImageNetwork& network, Graph& graph, const Value& pixels)
       : cloner_(graph, options(network, graph)) {
+    const auto map = options(network, graph).map_symbol;
     for (const DimEquation& e : network.file.graph().requirements()) {
-      const auto map = options(network, graph).map_symbol;
       graph.require(e.left.substitute(map) == e.right.substitute(map));
     }
     cloner_.set(network.pixels, pixels);

@@ -12,7 +12,7 @@
 namespace weft::onnx {
 namespace {
 
-// Adds the names that a graph uses, including the names of its own values.
+// Adds the names that a graph uses, including those of values that it defines.
 void add_names_of(const onnx_proto::Graph& graph, std::unordered_set<std::string>& names);
 
 void add_operands_of(const onnx_proto::Node& node, std::unordered_set<std::string>& names) {
